@@ -30,7 +30,7 @@ struct Stream {
   bool Passive() const { return operation.operation != Operation::kSend; }
 };
 
-constexpr int64_t kTargetSize = 65536;
+constexpr int64_t kTargetBandwidthSize = 65536;
 constexpr double kGib = 1 << 30;
 
 double CpuPerGib(const Sample& sample, const Job& job) {
@@ -61,7 +61,7 @@ std::string CpuNote(benchmark::State& state, const Pairs& pairs, const Job& job)
 }
 
 void AddTarget(Suite& suite, const Stream& stream, double ratio) {
-  const bool has_target = stream.operation.operation == Operation::kWrite && stream.bytes == kTargetSize &&
+  const bool has_target = stream.operation.operation == Operation::kWrite && stream.bytes == kTargetBandwidthSize &&
                           stream.wait == Wait::kSpin && stream.responder_wait == Wait::kEvent;
   if (!has_target) return;
   suite.report().Add(Target{std::string("64 KiB Write bandwidth, CRC ") + (stream.crc ? "on" : "off"), ratio, "x raw",
@@ -124,7 +124,7 @@ void RegisterStream(Suite& suite, const Stream& stream, const std::string& group
                            (stream.crc ? "/crc_on" : "/crc_off") +
                            (stream.Passive() && stream.responder_wait == Wait::kSpin ? "/target_polls" : "");
   const Effort& effort = suite.effort();
-  suite.Register(name, stream.bytes == kTargetSize ? effort.target_repetitions : effort.repetitions,
+  suite.Register(name, stream.bytes == kTargetBandwidthSize ? effort.target_repetitions : effort.repetitions,
                  [&suite, stream, run](benchmark::State& state) { run(state, suite, stream); });
 }
 
@@ -133,10 +133,10 @@ void RegisterStream(Suite& suite, const Stream& stream, const std::string& group
 void RegisterBandwidth(Suite& suite) {
   for (const OperationName& operation : kOperations) {
     for (const bool crc : {false, true}) {
-      for (const int64_t bytes : {int64_t{4096}, kTargetSize, int64_t{1048576}}) {
+      for (const int64_t bytes : {int64_t{4096}, kTargetBandwidthSize, int64_t{1048576}}) {
         const Wait responder = operation.operation == Operation::kSend ? Wait::kSpin : Wait::kEvent;
         RegisterStream(suite, {operation, bytes, crc, Wait::kSpin, responder}, "bandwidth", RunStream);
-        if (bytes == kTargetSize && operation.operation == Operation::kWrite) {
+        if (bytes == kTargetBandwidthSize && operation.operation == Operation::kWrite) {
           RegisterStream(suite, {operation, bytes, crc, Wait::kSpin, Wait::kSpin}, "bandwidth", RunStream);
         }
       }
@@ -144,7 +144,7 @@ void RegisterBandwidth(Suite& suite) {
   }
   for (const OperationName& operation : kOperations) {
     for (const bool crc : {false, true}) {
-      RegisterStream(suite, {operation, kTargetSize, crc, Wait::kEvent, Wait::kEvent}, "cpu", RunCpu);
+      RegisterStream(suite, {operation, kTargetBandwidthSize, crc, Wait::kEvent, Wait::kEvent}, "cpu", RunCpu);
     }
   }
   for (const Rate& rate : kRates) {

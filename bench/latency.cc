@@ -17,7 +17,7 @@ struct Kind {
 };
 
 constexpr double kTargetRatio = 1.15;
-constexpr int64_t kTargetSize = 64;
+constexpr int64_t kTargetLatencySize = 64;
 
 constexpr Kind kKinds[] = {
     {"polling", "Half round trip, us: both poll", Wait::kSpin, Wait::kSpin, Operation::kSend, "64 B ping-pong polling"},
@@ -57,7 +57,7 @@ void RunLatency(benchmark::State& state, Suite& suite, const Kind& kind, int64_t
       state, pairs, [](const Sample& sample) { return 1e6 * sample.median; }, SizeName(bytes), "us");
   row.note = Tail(pairs);
   suite.report().Add(kind.section, row);
-  if (bytes == kTargetSize && kind.target != nullptr) {
+  if (bytes == kTargetLatencySize && kind.target != nullptr) {
     suite.report().Add(Target{kind.target, row.ratio, "x raw", /*at_most=*/true, kTargetRatio});
   }
 }
@@ -72,7 +72,7 @@ void RegisterLatency(Suite& suite) {
     for (const int64_t bytes : sizes) {
       const Effort& effort = suite.effort();
       suite.Register(std::string("half_round_trip/") + kind.name + "/" + std::to_string(bytes),
-                     bytes == kTargetSize ? effort.target_repetitions : effort.repetitions,
+                     bytes == kTargetLatencySize ? effort.target_repetitions : effort.repetitions,
                      [&suite, &kind, bytes](benchmark::State& state) { RunLatency(state, suite, kind, bytes); });
     }
   }

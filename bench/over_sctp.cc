@@ -10,7 +10,7 @@ constexpr char kSection[] = "Weft over TCP | over SCTP";
 constexpr double kMostLatency = 3, kLeastBandwidth = 0.25;  // times TCP's
 
 // Both ends poll, as in the row of the same name over TCP.
-void RunLatency(benchmark::State& state, Suite& suite, int64_t bytes) {
+void RunSctpLatency(benchmark::State& state, Suite& suite, int64_t bytes) {
   Measurement measurement;
   measurement.initiator = measurement.responder = suite.MakeShape();
   measurement.raw = {.ping_pong = true, .operation = Operation::kSend, .bytes = bytes};
@@ -47,7 +47,7 @@ void RegisterOverSctp(Suite& suite) {
   const int repetitions = suite.effort().target_repetitions;
   for (const int64_t bytes : {64, 4096}) {
     suite.Register("sctp_half_round_trip/" + std::to_string(bytes), repetitions,
-                   [&suite, bytes](benchmark::State& state) { RunLatency(state, suite, bytes); });
+                   [&suite, bytes](benchmark::State& state) { RunSctpLatency(state, suite, bytes); });
   }
   for (const int64_t bytes : {4096, 65536, 1048576}) {
     suite.Register("sctp_bandwidth/Write/" + std::to_string(bytes), repetitions,

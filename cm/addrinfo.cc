@@ -97,7 +97,7 @@ Info Make(const rdma_addrinfo& hints, const addrinfo* found) {
 }
 
 // The status of an event: a negative errno for what rdma_getaddrinfo returned.
-int StatusOf(int failure) {
+int StatusOfFailure(int failure) {
   switch (failure) {
     case EAI_BADFLAGS:  // or errno says more, as -1 is this number
       return errno != 0 ? -errno : -EINVAL;
@@ -129,7 +129,7 @@ int Identifier::ResolveAddressInfo(const char* node, const char* service, const 
   rdma_addrinfo* found = nullptr;
   errno = 0;
   const int failure = rdma_getaddrinfo(node, service, hints, &found);
-  const int status = failure == 0 ? 0 : StatusOf(failure);
+  const int status = failure == 0 ? 0 : StatusOfFailure(failure);
   {
     std::lock_guard lock(mutex_);
     resolving_info_ = failure == 0;

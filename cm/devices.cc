@@ -18,7 +18,7 @@
 namespace weft::cm {
 namespace {
 
-constexpr uint8_t kPort = 1;
+constexpr uint8_t kPortOfDevice = 1;
 
 bool IsLinkLocal(const ibv_gid& gid) { return gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80; }
 
@@ -32,17 +32,17 @@ bool IsLoopback(const ibv_gid& gid) {
 template <typename Predicate>
 bool AnyGid(ibv_context* verbs, Predicate matches) {
   ibv_port_attr port{};
-  if (ibv_query_port(verbs, kPort, &port) != 0) return false;
+  if (ibv_query_port(verbs, kPortOfDevice, &port) != 0) return false;
   for (int index = 0; index < port.gid_tbl_len; ++index) {
     ibv_gid gid{};
-    if (ibv_query_gid(verbs, kPort, index, &gid) == 0 && matches(index, gid)) return true;
+    if (ibv_query_gid(verbs, kPortOfDevice, index, &gid) == 0 && matches(index, gid)) return true;
   }
   return false;
 }
 
 bool IsOnInterface(ibv_context* verbs, int gid_index, uint32_t interface_index) {
   ibv_gid_entry entry{};
-  return ibv_query_gid_ex(verbs, kPort, gid_index, &entry, 0) != 0 || entry.ndev_ifindex == interface_index;
+  return ibv_query_gid_ex(verbs, kPortOfDevice, gid_index, &entry, 0) != 0 || entry.ndev_ifindex == interface_index;
 }
 
 uint8_t Clip(int limit) { return static_cast<uint8_t>(std::clamp(limit, 0, 254)); }  // 255 means "as many as can be"

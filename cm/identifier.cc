@@ -53,7 +53,7 @@ constexpr std::chrono::milliseconds kPatience{200};
 uint8_t Byte(uint16_t value) { return static_cast<uint8_t>(std::min<uint16_t>(value, 255)); }
 
 // rdma_get_cm_event(3): under InfiniBand the status of a rejection is the reason in the CM's REJ message, over iWARP an errno.
-int StatusOf(const sim::CmEvent& from, bool iwarp) {
+int StatusOfEvent(const sim::CmEvent& from, bool iwarp) {
   return from.kind == sim::CmEvent::Kind::kRejected && !iwarp ? static_cast<int>(from.reason) : -from.error;
 }
 
@@ -61,7 +61,7 @@ int StatusOf(const sim::CmEvent& from, bool iwarp) {
 std::unique_ptr<Event> Translate(sim::CmEvent&& from, bool datagrams, bool iwarp) {
   auto event = std::make_unique<Event>();
   event->event = TypeOf(from.kind);
-  event->status = StatusOf(from, iwarp);
+  event->status = StatusOfEvent(from, iwarp);
   event->request = std::move(from.endpoint);
   event->private_data = std::move(from.private_data);
   if (datagrams) {
@@ -264,7 +264,7 @@ bool Identifier::PostFault(sim::CmApi::FaultPoint point) {
   const auto type = static_cast<rdma_cm_event_type>(fault->event);
   int status = -fault->status;
   if (type == RDMA_CM_EVENT_REJECTED && status == 0) {
-    status = StatusOf({.kind = sim::CmEvent::Kind::kRejected, .error = ECONNREFUSED}, device_ != nullptr && device_->is_iwarp());
+    status = StatusOfEvent({.kind = sim::CmEvent::Kind::kRejected, .error = ECONNREFUSED}, device_ != nullptr && device_->is_iwarp());
   }
   if (fault->after.count() == 0) {
     Post(type, status);

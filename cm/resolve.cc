@@ -16,7 +16,7 @@ using transport::SocketAddress;
 
 namespace {
 
-constexpr uint8_t kPort = 1;
+constexpr uint8_t kPortOfIdentifier = 1;
 constexpr uint8_t kHopLimit = 64;
 
 void Store(const SocketAddress& from, sockaddr_storage* into) {
@@ -75,7 +75,7 @@ int Identifier::BindDevice(const SocketAddress& local) {
   device_ = device;
   verbs = device->verbs;
   if (pd == nullptr) pd = device->pd;
-  port_num = kPort;
+  port_num = kPortOfIdentifier;
   route.addr.addr.ibaddr.pkey = 0xffff;
   return 0;
 }
@@ -132,16 +132,16 @@ int Identifier::ResolveAddress(const SocketAddress& source, const SocketAddress&
 ibv_ah_attr Identifier::AddressVector(const ibv_gid& destination) const {
   ibv_ah_attr vector{};
   vector.is_global = 1;
-  vector.port_num = kPort;
+  vector.port_num = kPortOfIdentifier;
   vector.grh.dgid = destination;
   vector.grh.hop_limit = kHopLimit;
   const ibv_gid own = ToGid(source());
   ibv_port_attr port{};
-  if (ibv_query_port(verbs, kPort, &port) != 0) return vector;
+  if (ibv_query_port(verbs, kPortOfIdentifier, &port) != 0) return vector;
   // An address of 127.0.0.0/8 that is not configured leaves from the first.
   for (int index = 0; index < port.gid_tbl_len; ++index) {
     ibv_gid gid{};
-    if (ibv_query_gid(verbs, kPort, index, &gid) != 0 || memcmp(gid.raw, own.raw, sizeof gid.raw) != 0) continue;
+    if (ibv_query_gid(verbs, kPortOfIdentifier, index, &gid) != 0 || memcmp(gid.raw, own.raw, sizeof gid.raw) != 0) continue;
     vector.grh.sgid_index = static_cast<uint8_t>(index);
     break;
   }
@@ -160,7 +160,7 @@ void Identifier::FillPath() {
   path_->hop_limit = kHopLimit;
   path_->mtu_selector = 2;  // exactly
   ibv_port_attr port{};
-  if (ibv_query_port(verbs, kPort, &port) != 0) port.active_mtu = IBV_MTU_1024;
+  if (ibv_query_port(verbs, kPortOfIdentifier, &port) != 0) port.active_mtu = IBV_MTU_1024;
   path_->mtu = static_cast<uint8_t>(port.active_mtu);
   path_->rate_selector = 2;
   path_->rate = IBV_RATE_10_GBPS;

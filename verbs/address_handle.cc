@@ -16,7 +16,7 @@
 namespace weft::verbs {
 namespace {
 
-constexpr uint8_t kPort = 1;
+constexpr uint8_t kPortOfHandle = 1;
 constexpr uint8_t kAnyHop = 0xff;
 
 bool HasDatagrams(ibv_context* context) { return FromPublic(context)->rnic->settings().persona == Persona::kRoce; }
@@ -34,7 +34,7 @@ int FillByLid(const sim::DeviceInfo& device, const ibv_ah_attr& attributes, sim:
 
 // 0 or an errno: EINVAL (no GRH, which RoCE always has beyond the own host; a port, GID or GID index that is none).
 int Fill(ibv_pd* pd, const ibv_ah_attr& attributes, sim::AddressHandle& handle) {
-  if (attributes.port_num != kPort) return EINVAL;
+  if (attributes.port_num != kPortOfHandle) return EINVAL;
   const sim::DeviceInfo device = FromPublic(pd->context->device)->Info();
   if (!attributes.is_global) return FillByLid(device, attributes, handle);
   const ibv_global_route& route = attributes.grh;
@@ -52,7 +52,7 @@ int Fill(ibv_pd* pd, const ibv_ah_attr& attributes, sim::AddressHandle& handle) 
   return 0;
 }
 
-int FindGid(const sim::DeviceInfo& device, const ibv_gid& gid) {
+int IndexOfGid(const sim::DeviceInfo& device, const ibv_gid& gid) {
   for (size_t i = 0; i < device.gids.size(); ++i) {
     if (memcmp(device.gids[i].raw, gid.raw, sizeof gid.raw) == 0) return static_cast<int>(i);
   }
@@ -61,7 +61,7 @@ int FindGid(const sim::DeviceInfo& device, const ibv_gid& gid) {
 
 // A group's datagram is answered from any address of the device that has the family.
 int FindSource(const sim::DeviceInfo& device, const ibv_gid& destination) {
-  if (!sim::IsGroup(destination)) return FindGid(device, destination);
+  if (!sim::IsGroup(destination)) return IndexOfGid(device, destination);
   const int family = sim::AddressOf(destination, 0).family();
   for (size_t i = 0; i < device.addresses.size(); ++i) {
     if (device.addresses[i].family() == family) return static_cast<int>(i);
@@ -128,7 +128,7 @@ WEFT_VERBS_API int ibv_destroy_ah(ibv_ah* ah) {
 // Errors: EINVAL (a port that is none, a completion without GRH, a GRH whose destination is none of the device's GIDs).
 WEFT_VERBS_API int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attributes) {
   using namespace weft::verbs;
-  const int error = !HasDatagrams(context) ? EOPNOTSUPP : port != kPort || !(wc->wc_flags & IBV_WC_GRH) ? EINVAL : 0;
+  const int error = !HasDatagrams(context) ? EOPNOTSUPP : port != kPortOfHandle || !(wc->wc_flags & IBV_WC_GRH) ? EINVAL : 0;
   if (error != 0) {
     errno = error;
     return -1;

@@ -12,7 +12,7 @@ namespace weft::rsocket {
 namespace {
 
 // Between two looks. Each socket's RNIC goes on sending meanwhile.
-constexpr std::chrono::milliseconds kPause{5};
+constexpr std::chrono::milliseconds kLingerPause{5};
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void Lingering::Add(std::shared_ptr<Socket> socket) {
   // There is no thread to be had: whoever closes it waits.
   sockets_.remove(socket);
   lock.unlock();
-  while (!socket->Linger()) std::this_thread::sleep_for(kPause);
+  while (!socket->Linger()) std::this_thread::sleep_for(kLingerPause);
 }
 
 void Lingering::Run() {
@@ -70,7 +70,7 @@ void Lingering::Run() {
       if (socket->Linger()) done.push_back(std::move(socket));
     }
     now.clear();
-    if (done.empty()) std::this_thread::sleep_for(kPause);
+    if (done.empty()) std::this_thread::sleep_for(kLingerPause);
     lock.lock();
     for (const auto& socket : done) sockets_.remove(socket);
     lock.unlock();

@@ -19,7 +19,7 @@ namespace {
 
 // How long the end of the process waits for what was sent.
 constexpr std::chrono::seconds kFarewellLimit{2};
-constexpr std::chrono::milliseconds kPause{1};
+constexpr std::chrono::milliseconds kFarewellPause{1};
 
 }  // namespace
 
@@ -79,7 +79,7 @@ void Table::FarewellAll() {
   for (;;) {
     std::erase_if(open, [](const auto& socket) { return socket->Farewell(); });
     if (open.empty() || Clock::now() >= limit) return;
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kFarewellPause);
   }
 }
 

@@ -56,7 +56,7 @@ Error FindChangeable(int handle, AttributeOwner owner, Keyval** keyval) {
   return FindKeyval(handle, owner, keyval);
 }
 
-int Create(const char* name, AttributeOwner owner, CopyFunction* copy, DeleteFunction* remove, int* keyval,
+int CreateKeyval(const char* name, AttributeOwner owner, CopyFunction* copy, DeleteFunction* remove, int* keyval,
            void* extra_state) {
   return Anywhere(name, [&]() -> Error {
     WEFT_MPI_TRY(CheckNotNull(keyval, "keyval"));
@@ -65,7 +65,7 @@ int Create(const char* name, AttributeOwner owner, CopyFunction* copy, DeleteFun
   });
 }
 
-int Free(const char* name, AttributeOwner owner, int* keyval) {
+int FreeKeyval(const char* name, AttributeOwner owner, int* keyval) {
   return Anywhere(name, [&]() -> Error {
     WEFT_MPI_TRY(CheckNotNull(keyval, "keyval"));
     Keyval* found;
@@ -214,7 +214,7 @@ int OnType(const char* name, MPI_Datatype handle, Body body) {
   });
 }
 
-int GetOnComm(const char* name, MPI_Comm comm, int keyval, void* value, int* flag, AttributeType as) {
+int GetOfComm(const char* name, MPI_Comm comm, int keyval, void* value, int* flag, AttributeType as) {
   return OnComm(name, comm, [&](Comm& c) -> Error {
     WEFT_MPI_TRY(CheckOut(value, flag));
     if (IsPredefined(keyval)) return GetPredefinedOfComm(c, keyval, as, value, flag);
@@ -237,7 +237,7 @@ int GetOnWin(const char* name, MPI_Win win, int keyval, void* value, int* flag, 
   });
 }
 
-int SetOnComm(const char* name, MPI_Comm comm, int keyval, void* value, AttributeType type) {
+int SetOfComm(const char* name, MPI_Comm comm, int keyval, void* value, AttributeType type) {
   return OnComm(name, comm,
                 [&](Comm& c) { return SetOwn(c.attributes, AttributeOwner::kComm, comm, keyval, value, type); });
 }
@@ -266,35 +266,35 @@ using Owner = AttributeOwner;
 WEFT_MPI_FUNCTION(Comm_create_keyval,
                   (MPI_Comm_copy_attr_function * copy, MPI_Comm_delete_attr_function* remove, int* comm_keyval,
                    void* extra_state),
-                  Create(name, Owner::kComm, copy, remove, comm_keyval, extra_state))
+                  CreateKeyval(name, Owner::kComm, copy, remove, comm_keyval, extra_state))
 
 WEFT_MPI_FUNCTION(Keyval_create,
                   (MPI_Copy_function * copy, MPI_Delete_function* remove, int* keyval, void* extra_state),
-                  Create(name, Owner::kComm, copy, remove, keyval, extra_state))
+                  CreateKeyval(name, Owner::kComm, copy, remove, keyval, extra_state))
 
 WEFT_MPI_FUNCTION(Type_create_keyval,
                   (MPI_Type_copy_attr_function * copy, MPI_Type_delete_attr_function* remove, int* type_keyval,
                    void* extra_state),
-                  Create(name, Owner::kType, copy, remove, type_keyval, extra_state))
+                  CreateKeyval(name, Owner::kType, copy, remove, type_keyval, extra_state))
 
 WEFT_MPI_FUNCTION(Win_create_keyval,
                   (MPI_Win_copy_attr_function * copy, MPI_Win_delete_attr_function* remove, int* win_keyval,
                    void* extra_state),
-                  Create(name, Owner::kWin, copy, remove, win_keyval, extra_state))
+                  CreateKeyval(name, Owner::kWin, copy, remove, win_keyval, extra_state))
 
-WEFT_MPI_FUNCTION(Comm_free_keyval, (int* comm_keyval), Free(name, Owner::kComm, comm_keyval))
+WEFT_MPI_FUNCTION(Comm_free_keyval, (int* comm_keyval), FreeKeyval(name, Owner::kComm, comm_keyval))
 
-WEFT_MPI_FUNCTION(Keyval_free, (int* keyval), Free(name, Owner::kComm, keyval))
+WEFT_MPI_FUNCTION(Keyval_free, (int* keyval), FreeKeyval(name, Owner::kComm, keyval))
 
-WEFT_MPI_FUNCTION(Type_free_keyval, (int* type_keyval), Free(name, Owner::kType, type_keyval))
+WEFT_MPI_FUNCTION(Type_free_keyval, (int* type_keyval), FreeKeyval(name, Owner::kType, type_keyval))
 
-WEFT_MPI_FUNCTION(Win_free_keyval, (int* win_keyval), Free(name, Owner::kWin, win_keyval))
+WEFT_MPI_FUNCTION(Win_free_keyval, (int* win_keyval), FreeKeyval(name, Owner::kWin, win_keyval))
 
 WEFT_MPI_FUNCTION(Comm_get_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag),
-                  GetOnComm(name, comm, comm_keyval, attribute_val, flag, AttributeType::kPointer))
+                  GetOfComm(name, comm, comm_keyval, attribute_val, flag, AttributeType::kPointer))
 
 WEFT_MPI_FUNCTION(Attr_get, (MPI_Comm comm, int keyval, void* attribute_val, int* flag),
-                  GetOnComm(name, comm, keyval, attribute_val, flag, AttributeType::kPointer))
+                  GetOfComm(name, comm, keyval, attribute_val, flag, AttributeType::kPointer))
 
 WEFT_MPI_FUNCTION(Type_get_attr, (MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag),
                   GetOnType(name, datatype, type_keyval, attribute_val, flag, AttributeType::kPointer))
@@ -303,10 +303,10 @@ WEFT_MPI_FUNCTION(Win_get_attr, (MPI_Win win, int win_keyval, void* attribute_va
                   GetOnWin(name, win, win_keyval, attribute_val, flag, AttributeType::kPointer))
 
 WEFT_MPI_FUNCTION(Comm_set_attr, (MPI_Comm comm, int comm_keyval, void* attribute_val),
-                  SetOnComm(name, comm, comm_keyval, attribute_val, AttributeType::kPointer))
+                  SetOfComm(name, comm, comm_keyval, attribute_val, AttributeType::kPointer))
 
 WEFT_MPI_FUNCTION(Attr_put, (MPI_Comm comm, int keyval, void* attribute_val),
-                  SetOnComm(name, comm, keyval, attribute_val, AttributeType::kPointer))
+                  SetOfComm(name, comm, keyval, attribute_val, AttributeType::kPointer))
 
 WEFT_MPI_FUNCTION(Type_set_attr, (MPI_Datatype datatype, int type_keyval, void* attribute_val),
                   SetOnType(name, datatype, type_keyval, attribute_val, AttributeType::kPointer))
@@ -328,7 +328,7 @@ WEFT_MPI_FUNCTION(Win_delete_attr, (MPI_Win win, int win_keyval),
 // --- what MPICH's Fortran and C++ libraries call ---
 
 int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void* value, int* flag, int type) {
-  return GetOnComm("MPI_Comm_get_attr", comm, keyval, value, flag, static_cast<AttributeType>(type));
+  return GetOfComm("MPI_Comm_get_attr", comm, keyval, value, flag, static_cast<AttributeType>(type));
 }
 int MPII_Type_get_attr(MPI_Datatype datatype, int keyval, void* value, int* flag, int type) {
   return GetOnType("MPI_Type_get_attr", datatype, keyval, value, flag, static_cast<AttributeType>(type));
@@ -337,7 +337,7 @@ int MPII_Win_get_attr(MPI_Win win, int keyval, void* value, int* flag, int type)
   return GetOnWin("MPI_Win_get_attr", win, keyval, value, flag, static_cast<AttributeType>(type));
 }
 int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void* value, int type) {
-  return SetOnComm("MPI_Comm_set_attr", comm, keyval, value, static_cast<AttributeType>(type));
+  return SetOfComm("MPI_Comm_set_attr", comm, keyval, value, static_cast<AttributeType>(type));
 }
 int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void* value, int type) {
   return SetOnType("MPI_Type_set_attr", datatype, keyval, value, static_cast<AttributeType>(type));

@@ -26,7 +26,7 @@ Error Commit(MPI_Datatype* handle) {
 
 bool IsF90(const Datatype& type) { return type.builtin && type.contents.combiner != MPI_COMBINER_NAMED; }
 
-Error Free(MPI_Datatype* handle) {
+Error FreeType(MPI_Datatype* handle) {
   Datatype* type;
   WEFT_MPI_TRY(FindByPointer(handle, &type));
   if (type->builtin && !IsF90(*type)) return Error(MPI_ERR_TYPE, "the predefined datatype " + type->name + " cannot be freed");
@@ -188,7 +188,7 @@ int PMPI_Type_commit(MPI_Datatype* datatype) {
 }
 WEFT_MPI_ALIAS(Type_commit)
 int PMPI_Type_free(MPI_Datatype* datatype) {
-  return Anywhere("MPI_Type_free", [&] { return Free(datatype); });
+  return Anywhere("MPI_Type_free", [&] { return FreeType(datatype); });
 }
 WEFT_MPI_ALIAS(Type_free)
 int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {

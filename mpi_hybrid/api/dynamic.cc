@@ -73,7 +73,7 @@ Error ReadTimeOut(MPI_Info handle, std::optional<std::chrono::seconds> otherwise
   return {};
 }
 
-Error CheckRoot(const Comm& comm, int root) {
+Error CheckRootOf(const Comm& comm, int root) {
   if (root >= 0 && root < comm.size()) return {};
   return Error(MPI_ERR_ROOT, "root " + std::to_string(root) + " is not a rank of comm (0 to " + std::to_string(comm.size() - 1) + ")");
 }
@@ -90,7 +90,7 @@ Error Meet(MeetGroup meet, std::optional<std::chrono::seconds> patience, const c
            MPI_Comm* newcomm) {
   WEFT_MPI_TRY(CheckIntra(comm));
   WEFT_MPI_TRY(CheckWithinClient(comm, "connections of jobs"));
-  WEFT_MPI_TRY(CheckRoot(comm, root));
+  WEFT_MPI_TRY(CheckRootOf(comm, root));
   WEFT_MPI_TRY(ClearComm(newcomm, "newcomm"));
   // port_name and info count at the root, which tells the others when they are wrong.
   Meeting meeting;
@@ -127,7 +127,7 @@ Error AddCommand(const char* command, char** argv, int maxprocs, MPI_Info handle
 Error Spawn(const SpawnOrder& order, int root, Comm& comm, MPI_Comm* intercomm, int errcodes[]) {
   WEFT_MPI_TRY(CheckIntra(comm));
   WEFT_MPI_TRY(CheckWithinClient(comm, "jobs that start others"));
-  WEFT_MPI_TRY(CheckRoot(comm, root));
+  WEFT_MPI_TRY(CheckRootOf(comm, root));
   WEFT_MPI_TRY(ClearComm(intercomm, "intercomm"));
   const Ref<Comm> alive(&comm);
   Ref<Comm> made;

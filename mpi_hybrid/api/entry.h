@@ -73,6 +73,13 @@ int OnWin(const char* name, MPI_Win handle, Body body) {
   return ReportOnWin(name, window, error);
 }
 
+// Before MPI_Init and after MPI_Finalize, too.
+template <typename Body>
+int AtAnyTime(const char* name, Body body) {
+  LockGuard lock;
+  return ReportAnywhere(name, body());
+}
+
 template <typename Body>
 int Anywhere(const char* name, Body body) {
   LockGuard lock;

@@ -51,7 +51,7 @@ std::string LibraryVersion() {
 }
 
 // The caller may pass the terminating zero's room or not: `resultlen` does not count it.
-Error CopyOut(const std::string& text, size_t room, char* to, int* length) {
+Error CopyText(const std::string& text, size_t room, char* to, int* length) {
   WEFT_MPI_TRY(CheckNotNull(to, "the string"));
   WEFT_MPI_TRY(CheckNotNull(length, "resultlen"));
   const size_t size = std::min(text.size(), room - 1);
@@ -59,12 +59,6 @@ Error CopyOut(const std::string& text, size_t room, char* to, int* length) {
   to[size] = '\0';
   *length = static_cast<int>(size);
   return {};
-}
-
-template <typename Body>
-int AtAnyTime(const char* name, Body body) {
-  LockGuard lock;
-  return ReportAnywhere(name, body());
 }
 
 }  // namespace
@@ -92,7 +86,7 @@ void FillEnvironmentInfo() {
 }  // namespace weft::mpi
 
 int PMPI_Get_processor_name(char* name, int* resultlen) {
-  return Anywhere("MPI_Get_processor_name", [&] { return CopyOut(HostName(), MPI_MAX_PROCESSOR_NAME, name, resultlen); });
+  return Anywhere("MPI_Get_processor_name", [&] { return CopyText(HostName(), MPI_MAX_PROCESSOR_NAME, name, resultlen); });
 }
 WEFT_MPI_ALIAS(Get_processor_name)
 
@@ -109,7 +103,7 @@ WEFT_MPI_ALIAS(Get_version)
 
 int PMPI_Get_library_version(char* version, int* resultlen) {
   return AtAnyTime("MPI_Get_library_version",
-                   [&] { return CopyOut(LibraryVersion(), MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen); });
+                   [&] { return CopyText(LibraryVersion(), MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen); });
 }
 WEFT_MPI_ALIAS(Get_library_version)
 

@@ -16,13 +16,7 @@ namespace {
 using Kind = ErrorHandler::Kind;
 using Function = void(int*, int*, ...);
 
-template <typename Body>
-int AtAnyTime(const char* name, Body body) {
-  LockGuard lock;
-  return ReportAnywhere(name, body());
-}
-
-int Create(const char* name, Kind kind, Function* function, MPI_Errhandler* errhandler) {
+int CreateHandler(const char* name, Kind kind, Function* function, MPI_Errhandler* errhandler) {
   return AtAnyTime(name, [&]() -> Error {
     WEFT_MPI_TRY(CheckNotNull(reinterpret_cast<void*>(function), "the error handler's function"));
     WEFT_MPI_TRY(CheckNotNull(errhandler, "errhandler"));
@@ -31,7 +25,7 @@ int Create(const char* name, Kind kind, Function* function, MPI_Errhandler* errh
   });
 }
 
-const char* KindName(Kind kind) {
+const char* HandlerKindName(Kind kind) {
   switch (kind) {
     case Kind::kComm:
       return "communicators";
@@ -57,7 +51,7 @@ Error FindHandler(MPI_Errhandler handle, Kind kind, ErrorHandler** handler) {
   }
   const Kind has = (*handler)->kind;
   if (has == kind || has == Kind::kFatal || has == Kind::kReturn || has == Kind::kAbort) return {};
-  return Error(MPI_ERR_ARG, std::string("errhandler is for ") + KindName(has) + ", not " + KindName(kind));
+  return Error(MPI_ERR_ARG, std::string("errhandler is for ") + HandlerKindName(has) + ", not " + HandlerKindName(kind));
 }
 
 Error SetHandler(MPI_Errhandler handle, Kind kind, Ref<ErrorHandler>* of_object) {
@@ -120,10 +114,10 @@ using namespace weft::mpi;
 // --- handlers of communicators ---
 
 WEFT_MPI_FUNCTION(Comm_create_errhandler, (MPI_Comm_errhandler_function * function, MPI_Errhandler* errhandler),
-                  Create(name, Kind::kComm, function, errhandler))
+                  CreateHandler(name, Kind::kComm, function, errhandler))
 
 WEFT_MPI_FUNCTION(Errhandler_create, (MPI_Comm_errhandler_function * function, MPI_Errhandler* errhandler),
-                  Create(name, Kind::kComm, function, errhandler))
+                  CreateHandler(name, Kind::kComm, function, errhandler))
 
 WEFT_MPI_FUNCTION(Comm_set_errhandler, (MPI_Comm comm, MPI_Errhandler errhandler), SetOnComm(name, comm, errhandler))
 
@@ -156,7 +150,7 @@ WEFT_MPI_ALIAS(Errhandler_free)
 // --- of windows ---
 
 WEFT_MPI_FUNCTION(Win_create_errhandler, (MPI_Win_errhandler_function * function, MPI_Errhandler* errhandler),
-                  Create(name, Kind::kWin, function, errhandler))
+                  CreateHandler(name, Kind::kWin, function, errhandler))
 
 WEFT_MPI_FUNCTION(Win_set_errhandler, (MPI_Win win, MPI_Errhandler errhandler),
                   OnWin(name, win, [&](Window& w) { return SetHandler(errhandler, Kind::kWin, &w.error_handler); }))
@@ -173,7 +167,7 @@ WEFT_MPI_ALIAS(Win_call_errhandler)
 // --- of files ---
 
 WEFT_MPI_FUNCTION(File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler* errhandler),
-                  Create(name, Kind::kFile, reinterpret_cast<Function*>(function), errhandler))
+                  CreateHandler(name, Kind::kFile, reinterpret_cast<Function*>(function), errhandler))
 
 WEFT_MPI_FUNCTION(File_set_errhandler, (MPI_File file, MPI_Errhandler errhandler),
                   OnFileHandler(name, file, [&](Ref<ErrorHandler>& handler) { return SetHandler(errhandler, Kind::kFile, &handler); }))
@@ -195,7 +189,7 @@ WEFT_MPI_ALIAS(File_call_errhandler)
 // --- of sessions ---
 
 WEFT_MPI_FUNCTION(Session_create_errhandler, (MPI_Session_errhandler_function * function, MPI_Errhandler* errhandler),
-                  Create(name, Kind::kSession, function, errhandler))
+                  CreateHandler(name, Kind::kSession, function, errhandler))
 
 // --- codes and strings ---
 

@@ -73,7 +73,7 @@ Error CheckSize(const io::File& file, MPI_Offset size) {
 }
 
 template <typename T, typename Value>
-Error Tell(T* to, const char* argument, const Value& value) {
+Error TellValue(T* to, const char* argument, const Value& value) {
   WEFT_MPI_TRY(CheckNotNull(to, argument));
   *to = value();
   return {};
@@ -117,10 +117,10 @@ int PMPI_File_get_size(MPI_File fh, MPI_Offset* size) {
 WEFT_MPI_ALIAS(File_get_size)
 
 WEFT_MPI_FUNCTION(File_get_group, (MPI_File fh, MPI_Group* group),
-                  OnFile(name, fh, [&](io::File& f) { return Tell(group, "group", [&] { return Group::Give(f.comm->local); }); }))
+                  OnFile(name, fh, [&](io::File& f) { return TellValue(group, "group", [&] { return Group::Give(f.comm->local); }); }))
 
 WEFT_MPI_FUNCTION(File_get_amode, (MPI_File fh, int* amode),
-                  OnFile(name, fh, [&](io::File& f) { return Tell(amode, "amode", [&] { return f.amode; }); }))
+                  OnFile(name, fh, [&](io::File& f) { return TellValue(amode, "amode", [&] { return f.amode; }); }))
 
 int PMPI_File_set_info(MPI_File fh, MPI_Info info) {
   return OnFile("MPI_File_set_info", fh, [&](io::File& f) {
@@ -146,7 +146,7 @@ WEFT_MPI_FUNCTION(File_set_atomicity, (MPI_File fh, int flag),
                   OnFile(name, fh, [&](io::File& f) { return io::SetAtomicity(f, flag != 0); }))
 
 WEFT_MPI_FUNCTION(File_get_atomicity, (MPI_File fh, int* flag),
-                  OnFile(name, fh, [&](io::File& f) { return Tell(flag, "flag", [&] { return f.atomic ? 1 : 0; }); }))
+                  OnFile(name, fh, [&](io::File& f) { return TellValue(flag, "flag", [&] { return f.atomic ? 1 : 0; }); }))
 
 WEFT_MPI_FUNCTION(File_sync, (MPI_File fh), OnFile(name, fh, [&](io::File& f) { return io::Sync(f); }))
 

@@ -19,12 +19,12 @@ using namespace weft::mpi;
 
 namespace {
 
-std::string Element(const char* array, int index, int value) {
+std::string ElementWithValue(const char* array, int index, int value) {
   return std::string(array) + "[" + std::to_string(index) + "], " + std::to_string(value) + ",";
 }
 
 Error CheckGraph(int nnodes, const int indx[], const int edges[], int available) {
-  WEFT_MPI_TRY(CheckNotNegative(nnodes, "nnodes"));
+  WEFT_MPI_TRY(CheckArgumentNotNegative(nnodes, "nnodes"));
   if (nnodes > available) {
     return Error(MPI_ERR_ARG, "nnodes " + std::to_string(nnodes) + " is more than the communicator has, " +
                                   std::to_string(available));
@@ -35,20 +35,20 @@ Error CheckGraph(int nnodes, const int indx[], const int edges[], int available)
     const int before = i == 0 ? 0 : indx[i - 1];
     if (indx[i] < before)
       return Error(MPI_ERR_ARG,
-                   Element("index", i, indx[i]) + " is less than the one before it, " + std::to_string(before));
+                   ElementWithValue("index", i, indx[i]) + " is less than the one before it, " + std::to_string(before));
   }
   const int count = indx[nnodes - 1];
   if (count > 0) WEFT_MPI_TRY(CheckNotNull(edges, "edges"));
   for (int i = 0; i < count; ++i) {
     if (edges[i] >= 0 && edges[i] < nnodes) continue;
-    return Error(MPI_ERR_ARG, Element("edges", i, edges[i]) + " is not a node of the graph (0 to " +
+    return Error(MPI_ERR_ARG, ElementWithValue("edges", i, edges[i]) + " is not a node of the graph (0 to " +
                                   std::to_string(nnodes - 1) + ")");
   }
   return {};
 }
 
 // `room`: elements that the caller's array has.
-Error CopyOut(const std::vector<int>& from, int room, int to[], const char* argument, const char* room_argument) {
+Error CopyNumbers(const std::vector<int>& from, int room, int to[], const char* argument, const char* room_argument) {
   if (room < 0 || static_cast<size_t>(room) < from.size()) {
     return Error(MPI_ERR_ARG, std::string(room_argument) + " " + std::to_string(room) +
                                   " is less than the number of elements, " + std::to_string(from.size()));
@@ -107,8 +107,8 @@ int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int ed
   return OnComm("MPI_Graph_get", comm, [&](Comm& c) -> Error {
     const Topology* graph;
     WEFT_MPI_TRY(FindTopology(c, MPI_GRAPH, &graph));
-    WEFT_MPI_TRY(CopyOut(graph->index, maxindex, indx, "index", "maxindex"));
-    return CopyOut(graph->edges, maxedges, edges, "edges", "maxedges");
+    WEFT_MPI_TRY(CopyNumbers(graph->index, maxindex, indx, "index", "maxindex"));
+    return CopyNumbers(graph->edges, maxedges, edges, "edges", "maxedges");
   });
 }
 WEFT_MPI_ALIAS(Graph_get)
@@ -130,10 +130,10 @@ int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbor
     const Topology* graph;
     WEFT_MPI_TRY(FindTopology(c, MPI_GRAPH, &graph));
     WEFT_MPI_TRY(CheckRank(rank, c));
-    WEFT_MPI_TRY(CheckNotNegative(maxneighbors, "maxneighbors"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(maxneighbors, "maxneighbors"));
     std::vector<int> found = graph->OutNeighbours(rank);
     if (found.size() > static_cast<size_t>(maxneighbors)) found.resize(static_cast<size_t>(maxneighbors));
-    return CopyOut(found, maxneighbors, neighbors, "neighbors", "maxneighbors");
+    return CopyNumbers(found, maxneighbors, neighbors, "neighbors", "maxneighbors");
   });
 }
 WEFT_MPI_ALIAS(Graph_neighbors)
@@ -146,7 +146,7 @@ Error CheckNodes(int count, const int nodes[], const char* argument, int size) {
   if (count > 0) WEFT_MPI_TRY(CheckNotNull(nodes, argument));
   for (int i = 0; i < count; ++i) {
     if (nodes[i] >= 0 && nodes[i] < size) continue;
-    return Error(MPI_ERR_ARG, Element(argument, i, nodes[i]) + " is not a rank of the communicator (0 to " +
+    return Error(MPI_ERR_ARG, ElementWithValue(argument, i, nodes[i]) + " is not a rank of the communicator (0 to " +
                                   std::to_string(size - 1) + ")");
   }
   return {};
@@ -156,7 +156,7 @@ Error CheckWeights(int count, const int weights[], const char* argument) {
   if (weights == MPI_UNWEIGHTED || weights == MPI_WEIGHTS_EMPTY || count == 0) return {};
   WEFT_MPI_TRY(CheckNotNull(weights, argument));
   for (int i = 0; i < count; ++i) {
-    if (weights[i] < 0) return Error(MPI_ERR_ARG, Element(argument, i, weights[i]) + " is negative");
+    if (weights[i] < 0) return Error(MPI_ERR_ARG, ElementWithValue(argument, i, weights[i]) + " is negative");
   }
   return {};
 }
@@ -220,8 +220,8 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int s
     WEFT_MPI_TRY(CheckIntra(c));
     Info* hints;
     WEFT_MPI_TRY(FindInfo(info, &hints));
-    WEFT_MPI_TRY(CheckNotNegative(indegree, "indegree"));
-    WEFT_MPI_TRY(CheckNotNegative(outdegree, "outdegree"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(indegree, "indegree"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(outdegree, "outdegree"));
     WEFT_MPI_TRY(CheckNodes(indegree, sources, "sources", c.size()));
     WEFT_MPI_TRY(CheckNodes(outdegree, destinations, "destinations", c.size()));
     WEFT_MPI_TRY(CheckWeights(indegree, sourceweights, "sourceweights"));
@@ -250,12 +250,12 @@ int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const 
     WEFT_MPI_TRY(CheckIntra(c));
     Info* hints;
     WEFT_MPI_TRY(FindInfo(info, &hints));
-    WEFT_MPI_TRY(CheckNotNegative(n, "n"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(n, "n"));
     WEFT_MPI_TRY(CheckNodes(n, sources, "sources", c.size()));
     if (n > 0) WEFT_MPI_TRY(CheckNotNull(degrees, "degrees"));
     int count = 0;
     for (int i = 0; i < n; ++i) {
-      if (degrees[i] < 0) return Error(MPI_ERR_ARG, Element("degrees", i, degrees[i]) + " is negative");
+      if (degrees[i] < 0) return Error(MPI_ERR_ARG, ElementWithValue("degrees", i, degrees[i]) + " is negative");
       if (__builtin_add_overflow(count, degrees[i], &count))
         return Error(MPI_ERR_ARG, "the sum of degrees is more than an int can hold");
     }
@@ -330,8 +330,8 @@ int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int
   return OnComm("MPI_Dist_graph_neighbors", comm, [&](Comm& c) -> Error {
     const Topology* graph;
     WEFT_MPI_TRY(FindTopology(c, MPI_DIST_GRAPH, &graph));
-    WEFT_MPI_TRY(CheckNotNegative(maxindegree, "maxindegree"));
-    WEFT_MPI_TRY(CheckNotNegative(maxoutdegree, "maxoutdegree"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(maxindegree, "maxindegree"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(maxoutdegree, "maxoutdegree"));
     WEFT_MPI_TRY(CopyNeighbours(*graph, maxindegree, graph->sources, graph->source_weights, sources, sourceweights,
                                 "sources", "sourceweights"));
     return CopyNeighbours(*graph, maxoutdegree, graph->destinations, graph->destination_weights, destinations,

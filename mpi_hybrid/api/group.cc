@@ -80,7 +80,7 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
     Group *from, *to;
     WEFT_MPI_TRY(FindGroup(group1, "group1", &from));
     WEFT_MPI_TRY(FindGroup(group2, "group2", &to));
-    WEFT_MPI_TRY(CheckNotNegative(n, "n"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(n, "n"));
     if (n == 0) return {};
     WEFT_MPI_TRY(CheckNotNull(ranks1, "ranks1"));
     WEFT_MPI_TRY(CheckNotNull(ranks2, "ranks2"));

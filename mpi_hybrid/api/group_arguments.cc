@@ -29,14 +29,14 @@ Error FindGroup(MPI_Group handle, const char* argument, Group** group) {
   return Error(MPI_ERR_GROUP, std::string(argument) + " " + text + " is not a group (never made, or freed)");
 }
 
-Error CheckNotNegative(int value, const char* argument) {
+Error CheckArgumentNotNegative(int value, const char* argument) {
   if (value >= 0) [[likely]]
     return {};
   return Error(MPI_ERR_ARG, std::string(argument) + " " + std::to_string(value) + " is negative");
 }
 
 Error CheckDistinctRanks(int n, const int ranks[], int size) {
-  WEFT_MPI_TRY(CheckNotNegative(n, "n"));
+  WEFT_MPI_TRY(CheckArgumentNotNegative(n, "n"));
   if (n > 0) WEFT_MPI_TRY(CheckNotNull(ranks, "ranks"));
   std::vector<int> place(static_cast<size_t>(size), -1);
   for (int i = 0; i < n; ++i) {
@@ -51,7 +51,7 @@ Error CheckDistinctRanks(int n, const int ranks[], int size) {
 }
 
 Error ExpandRanges(int n, const int ranges[][3], int size, std::vector<int>* ranks) {
-  WEFT_MPI_TRY(CheckNotNegative(n, "n"));
+  WEFT_MPI_TRY(CheckArgumentNotNegative(n, "n"));
   if (n > 0) WEFT_MPI_TRY(CheckNotNull(ranges, "ranges"));
   std::vector<bool> seen(static_cast<size_t>(size));
   for (int i = 0; i < n; ++i) {

@@ -15,7 +15,7 @@ namespace weft::mpi {
 Error FindGroup(MPI_Group handle, const char* argument, Group** group);
 
 // MPI_ERR_ARG: it is negative.
-Error CheckNotNegative(int value, const char* argument);
+Error CheckArgumentNotNegative(int value, const char* argument);
 
 // Checks `n` ranks of a group of `size`. MPI_ERR_ARG: n is negative, or there is no array. MPI_ERR_RANK: a rank is out
 // of range, or occurs twice.

@@ -12,12 +12,6 @@ namespace weft::mpi {
 namespace {
 
 template <typename Body>
-int AtAnyTime(const char* name, Body body) {
-  LockGuard lock;
-  return ReportAnywhere(name, body());
-}
-
-template <typename Body>
 int OnInfo(const char* name, MPI_Info handle, Body body) {
   return AtAnyTime(name, [&]() -> Error {
     Info* info = Info::Find(handle);
@@ -48,7 +42,7 @@ Error CheckChangeable(const Info& info) {
 }
 
 // At most `room` characters with the terminating zero.
-void CopyOut(const std::string& text, size_t room, char* to) {
+void CopyValue(const std::string& text, size_t room, char* to) {
   const size_t length = std::min(text.size(), room - 1);
   std::memcpy(to, text.data(), length);
   to[length] = '\0';
@@ -131,7 +125,7 @@ int PMPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value, int
     const auto found = i.Get(key);
     *flag = found.has_value();
     // `valuelen` does not count the terminating zero.
-    if (found) CopyOut(*found, static_cast<size_t>(valuelen) + 1, value);
+    if (found) CopyValue(*found, static_cast<size_t>(valuelen) + 1, value);
     return {};
   });
 }
@@ -148,7 +142,7 @@ int PMPI_Info_get_string(MPI_Info info, const char* key, int* buflen, char* valu
     *flag = found.has_value();
     if (!found) return {};
     // `buflen` counts the terminating zero, in and out.
-    if (*buflen > 0) CopyOut(*found, static_cast<size_t>(*buflen), value);
+    if (*buflen > 0) CopyValue(*found, static_cast<size_t>(*buflen), value);
     *buflen = static_cast<int>(found->size()) + 1;
     return {};
   });
@@ -184,7 +178,7 @@ int PMPI_Info_get_nthkey(MPI_Info info, int n, char* key) {
       return Error(MPI_ERR_ARG,
                    "n " + std::to_string(n) + " is not the number of a key (there are " + std::to_string(i.entries.size()) + ")");
     }
-    CopyOut(i.entries[static_cast<size_t>(n)].first, MPI_MAX_INFO_KEY + 1, key);
+    CopyValue(i.entries[static_cast<size_t>(n)].first, MPI_MAX_INFO_KEY + 1, key);
     return {};
   });
 }

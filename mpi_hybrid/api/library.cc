@@ -38,7 +38,7 @@ uint64_t IdentityOf(const JobId& job) {
   return identity;
 }
 
-Error Start() {
+Error StartLibrary() {
   WEFT_MPI_TRY(JoinJob(&shm::BeginNode));
   shm::JoinNode();
   WEFT_MPI_TRY(EnterImpiJob(ThisJob()));
@@ -80,7 +80,7 @@ void StopAtExit() {
 Error UseLibrary() {
   if (g_stopped) return Error(MPI_ERR_OTHER, "MPI_Finalize has ended the library; a session can begin only before it");
   if (!g_started) {
-    WEFT_MPI_TRY(Start());
+    WEFT_MPI_TRY(StartLibrary());
     g_started = true;
   }
   ++g_users;

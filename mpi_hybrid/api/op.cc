@@ -7,7 +7,7 @@
 namespace weft::mpi {
 namespace {
 
-Error Create(Ref<Op> op, int commute, MPI_Op* made) {
+Error CreateOp(Ref<Op> op, int commute, MPI_Op* made) {
   WEFT_MPI_TRY(CheckNotNull(made, "op"));
   if (op->function == nullptr && op->function_c == nullptr) return Error(MPI_ERR_ARG, "user_fn is a null pointer");
   op->commutative = commute != 0;
@@ -15,7 +15,7 @@ Error Create(Ref<Op> op, int commute, MPI_Op* made) {
   return {};
 }
 
-Error Free(MPI_Op* handle) {
+Error FreeOp(MPI_Op* handle) {
   const Op* op;
   WEFT_MPI_TRY(CheckNotNull(handle, "op"));
   WEFT_MPI_TRY(FindOp(*handle, &op));
@@ -50,7 +50,7 @@ int PMPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op) {
   return Anywhere("MPI_Op_create", [&] {
     auto made = MakeRef<Op>();
     made->function = user_fn;
-    return Create(std::move(made), commute, op);
+    return CreateOp(std::move(made), commute, op);
   });
 }
 WEFT_MPI_ALIAS(Op_create)
@@ -58,12 +58,12 @@ int PMPI_Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op) {
   return Anywhere("MPI_Op_create_c", [&] {
     auto made = MakeRef<Op>();
     made->function_c = user_fn;
-    return Create(std::move(made), commute, op);
+    return CreateOp(std::move(made), commute, op);
   });
 }
 WEFT_MPI_ALIAS(Op_create_c)
 int PMPI_Op_free(MPI_Op* op) {
-  return Anywhere("MPI_Op_free", [&] { return Free(op); });
+  return Anywhere("MPI_Op_free", [&] { return FreeOp(op); });
 }
 WEFT_MPI_ALIAS(Op_free)
 int PMPI_Op_commutative(MPI_Op op, int* commute) {

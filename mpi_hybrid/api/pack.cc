@@ -95,7 +95,7 @@ Error PackedSize(N count, MPI_Datatype handle, const Comm& comm, N* size) {
 }
 
 // "external32" is the standard's only one; "native" and "internal" mean the packing of MPI_Pack, as in MPICH.
-Error CheckRepresentation(const char* name, bool* external) {
+Error CheckExternal(const char* name, bool* external) {
   WEFT_MPI_TRY(CheckNotNull(name, "datarep"));
   *external = std::strcmp(name, "external32") == 0;
   if (*external || std::strcmp(name, "native") == 0 || std::strcmp(name, "internal") == 0) return {};
@@ -108,7 +108,7 @@ Error PackIn(const char* representation, const void* buffer, MPI_Count count, MP
   const Datatype* type;
   MPI_Count native;
   bool external;
-  WEFT_MPI_TRY(CheckRepresentation(representation, &external));
+  WEFT_MPI_TRY(CheckExternal(representation, &external));
   if (!external) return PackNative(buffer, count, handle, out);
   WEFT_MPI_TRY(CheckElements(buffer, count, handle, &type, &native));
   const MPI_Count bytes = ExternalSize(count, *type);
@@ -124,7 +124,7 @@ Error UnpackIn(const char* representation, const Packed<P>& in, void* buffer, MP
   const Datatype* type;
   MPI_Count native;
   bool external;
-  WEFT_MPI_TRY(CheckRepresentation(representation, &external));
+  WEFT_MPI_TRY(CheckExternal(representation, &external));
   if (!external) return UnpackNative(in, buffer, count, handle);
   WEFT_MPI_TRY(CheckElements(buffer, count, handle, &type, &native));
   const MPI_Count bytes = ExternalSize(count, *type);
@@ -138,7 +138,7 @@ Error UnpackIn(const char* representation, const Packed<P>& in, void* buffer, MP
 Error SizeIn(const char* representation, MPI_Count count, MPI_Datatype handle, MPI_Count* size) {
   const Datatype* type;
   bool external;
-  WEFT_MPI_TRY(CheckRepresentation(representation, &external));
+  WEFT_MPI_TRY(CheckExternal(representation, &external));
   WEFT_MPI_TRY(CheckCount(count));
   WEFT_MPI_TRY(FindType(handle, &type));
   WEFT_MPI_TRY(CheckNotNull(size, "size"));

@@ -139,7 +139,7 @@ Error Take(MPI_Request* handle, MPI_Status* status, Ref<Comm>* comm) {
 }
 
 // `over`: how many, from the first one on, are over; may be null.
-Error CheckArray(int count, const MPI_Request* requests, const MPI_Status* statuses, int* over = nullptr) {
+Error CheckRequests(int count, const MPI_Request* requests, const MPI_Status* statuses, int* over = nullptr) {
   WEFT_MPI_TRY(CheckCount(count));
   if (count == 0) return {};
   WEFT_MPI_TRY(CheckNotNull(requests, "array_of_requests"));
@@ -173,12 +173,12 @@ bool AllOver(int count, const MPI_Request* requests, int* from) {
 
 Error CheckAny(int count, const MPI_Request* requests, const int* index, const MPI_Status* status) {
   WEFT_MPI_TRY(CheckNotNull(status, "status"));
-  WEFT_MPI_TRY(CheckArray(count, requests, status));
+  WEFT_MPI_TRY(CheckRequests(count, requests, status));
   return CheckNotNull(index, "index");
 }
 
 Error CheckSome(int count, const MPI_Request* requests, const int* out_count, const int* indices, const MPI_Status* statuses) {
-  WEFT_MPI_TRY(CheckArray(count, requests, statuses));
+  WEFT_MPI_TRY(CheckRequests(count, requests, statuses));
   WEFT_MPI_TRY(CheckNotNull(out_count, "outcount"));
   return count == 0 ? Error() : CheckNotNull(indices, "array_of_indices");
 }
@@ -236,7 +236,7 @@ WEFT_MPI_ALIAS(Test)
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
   return OnRequests("MPI_Waitall", [&](Ref<Comm>* comm) -> Error {
     int over = 0;
-    WEFT_MPI_TRY(CheckArray(count, array_of_requests, array_of_statuses, &over));
+    WEFT_MPI_TRY(CheckRequests(count, array_of_requests, array_of_statuses, &over));
     Progress::WaitUntil([&] { return AllOver(count, array_of_requests, &over); });
     Results results(array_of_statuses);
     for (int i = 0; i < count; ++i) results.Take(&array_of_requests[i], i);
@@ -249,7 +249,7 @@ WEFT_MPI_ALIAS(Waitall)
 int PMPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   return OnRequests("MPI_Testall", [&](Ref<Comm>* comm) -> Error {
     int over = 0;
-    WEFT_MPI_TRY(CheckArray(count, array_of_requests, array_of_statuses, &over));
+    WEFT_MPI_TRY(CheckRequests(count, array_of_requests, array_of_statuses, &over));
     WEFT_MPI_TRY(CheckNotNull(flag, "flag"));
     *flag = AllOver(count, array_of_requests, &over);
     if (!*flag) {

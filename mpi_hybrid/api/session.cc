@@ -39,7 +39,7 @@ Error NoSuchSession(MPI_Session handle) {
 }
 
 template <typename Body>
-int OnSession(const char* name, MPI_Session handle, Body body) {
+int InSession(const char* name, MPI_Session handle, Body body) {
   LockGuard lock;
   Session* session = Table().Find(handle);
   if (session == nullptr) return ReportAnywhere(name, NoSuchSession(handle));
@@ -99,7 +99,7 @@ Error CheckLeader(const Group& group, int rank, const char* argument) {
                                  std::to_string(group.size() - 1) + ")");
 }
 
-Error GiveInfo(MPI_Info* info, const char* key, const std::string& value) {
+Error GiveNewInfo(MPI_Info* info, const char* key, const std::string& value) {
   WEFT_MPI_TRY(CheckNotNull(info, "info"));
   Info& made = MakeInfo();
   made.Set(key, value);
@@ -134,7 +134,7 @@ int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* ses
 WEFT_MPI_ALIAS(Session_init)
 
 int PMPI_Session_finalize(MPI_Session* session) {
-  return OnSession("MPI_Session_finalize", session != nullptr ? *session : MPI_SESSION_NULL, [&](Session& s) -> Error {
+  return InSession("MPI_Session_finalize", session != nullptr ? *session : MPI_SESSION_NULL, [&](Session& s) -> Error {
     Table().Remove(s.handle);
     s.Release();
     *session = MPI_SESSION_NULL;
@@ -144,13 +144,13 @@ int PMPI_Session_finalize(MPI_Session* session) {
 WEFT_MPI_ALIAS(Session_finalize)
 
 int PMPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
-  return OnSession("MPI_Session_get_info", session,
-                   [&](Session&) { return GiveInfo(info_used, "thread_level", kLevels[LibraryLock::level()]); });
+  return InSession("MPI_Session_get_info", session,
+                   [&](Session&) { return GiveNewInfo(info_used, "thread_level", kLevels[LibraryLock::level()]); });
 }
 WEFT_MPI_ALIAS(Session_get_info)
 
 int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info, int* npset_names) {
-  return OnSession("MPI_Session_get_num_psets", session, [&](Session&) -> Error {
+  return InSession("MPI_Session_get_num_psets", session, [&](Session&) -> Error {
     WEFT_MPI_TRY(CheckNotNull(npset_names, "npset_names"));
     *npset_names = std::size(kSets);
     return {};
@@ -159,7 +159,7 @@ int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info, int* npset_names) 
 WEFT_MPI_ALIAS(Session_get_num_psets)
 
 int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_len, char* pset_name) {
-  return OnSession("MPI_Session_get_nth_pset", session, [&](Session&) -> Error {
+  return InSession("MPI_Session_get_nth_pset", session, [&](Session&) -> Error {
     WEFT_MPI_TRY(CheckNotNull(pset_len, "pset_len"));
     if (n < 0 || n >= static_cast<int>(std::size(kSets)))
       return Error(MPI_ERR_ARG, "n " + std::to_string(n) + " is not the number of a process set (0 to " +
@@ -177,17 +177,17 @@ int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info, int n, int* pset_le
 WEFT_MPI_ALIAS(Session_get_nth_pset)
 
 int PMPI_Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* info) {
-  return OnSession("MPI_Session_get_pset_info", session, [&](Session&) -> Error {
+  return InSession("MPI_Session_get_pset_info", session, [&](Session&) -> Error {
     Ref<Group> group;
     WEFT_MPI_TRY(FindSet(pset_name, &group));
-    return GiveInfo(info, "mpi_size", std::to_string(group->size()));
+    return GiveNewInfo(info, "mpi_size", std::to_string(group->size()));
   });
 }
 WEFT_MPI_ALIAS(Session_get_pset_info)
 
 int PMPI_Session_call_errhandler(MPI_Session session, int errorcode) {
   static constexpr char kName[] = "MPI_Session_call_errhandler";
-  return OnSession(kName, session, [&](Session& s) -> Error {
+  return InSession(kName, session, [&](Session& s) -> Error {
     if (!IsErrorCode(errorcode)) return Error(MPI_ERR_ARG, "errorcode " + std::to_string(errorcode) + " is not an error code");
     const Ref<ErrorHandler> handler = s.error_handler;
     int object = s.handle;
@@ -198,7 +198,7 @@ int PMPI_Session_call_errhandler(MPI_Session session, int errorcode) {
 WEFT_MPI_ALIAS(Session_call_errhandler)
 
 int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
-  return OnSession("MPI_Session_get_errhandler", session, [&](Session& s) -> Error {
+  return InSession("MPI_Session_get_errhandler", session, [&](Session& s) -> Error {
     WEFT_MPI_TRY(CheckNotNull(errhandler, "errhandler"));
     s.error_handler->AddRef();  // the program frees what it got
     *errhandler = s.error_handler->handle;
@@ -208,7 +208,7 @@ int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler)
 WEFT_MPI_ALIAS(Session_get_errhandler)
 
 int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
-  return OnSession("MPI_Session_set_errhandler", session, [&](Session& s) -> Error {
+  return InSession("MPI_Session_set_errhandler", session, [&](Session& s) -> Error {
     ErrorHandler* handler = ErrorHandler::Find(errhandler);
     if (handler == nullptr) return Error(MPI_ERR_ARG, "errhandler is not an error handler");
     s.error_handler = Ref<ErrorHandler>(handler);
@@ -218,7 +218,7 @@ int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) 
 WEFT_MPI_ALIAS(Session_set_errhandler)
 
 int PMPI_Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Group* newgroup) {
-  return OnSession("MPI_Group_from_session_pset", session, [&](Session&) -> Error {
+  return InSession("MPI_Group_from_session_pset", session, [&](Session&) -> Error {
     WEFT_MPI_TRY(CheckNotNull(newgroup, "newgroup"));
     *newgroup = MPI_GROUP_NULL;
     Ref<Group> group;

@@ -6,7 +6,7 @@
 namespace weft::mpi {
 namespace {
 
-Error CheckStatus(const MPI_Status* status) {
+Error CheckStatusIsWritable(const MPI_Status* status) {
   WEFT_MPI_TRY(CheckNotNull(status, "status"));
   if (status != MPI_STATUS_IGNORE) return {};
   return Error(MPI_ERR_ARG, "status is MPI_STATUS_IGNORE");
@@ -15,7 +15,7 @@ Error CheckStatus(const MPI_Status* status) {
 int SetElements(const char* name, MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
   return Anywhere(name, [&]() -> Error {
     const Datatype* type;
-    WEFT_MPI_TRY(CheckStatus(status));
+    WEFT_MPI_TRY(CheckStatusIsWritable(status));
     WEFT_MPI_TRY(FindType(datatype, &type));
     WEFT_MPI_TRY(CheckCount(count));
     SetCount(*status, BytesOfBasics(count, *type));
@@ -40,7 +40,7 @@ WEFT_MPI_ALIAS(Status_set_elements_x)
 
 int PMPI_Status_set_cancelled(MPI_Status* status, int flag) {
   return Anywhere("MPI_Status_set_cancelled", [&]() -> Error {
-    WEFT_MPI_TRY(CheckStatus(status));
+    WEFT_MPI_TRY(CheckStatusIsWritable(status));
     SetCancelled(*status, flag != 0);
     return {};
   });

@@ -10,7 +10,7 @@
 namespace weft::mpi {
 namespace {
 
-Error CheckStatus(const MPI_Status* status) {
+Error CheckReadable(const MPI_Status* status) {
   if (status != nullptr && status != MPI_STATUS_IGNORE) return {};
   return Error(MPI_ERR_ARG, status == nullptr ? "status is a null pointer" : "status is MPI_STATUS_IGNORE");
 }
@@ -25,7 +25,7 @@ MPI_Count BytesOf(const MPI_Status& status, const Datatype& type) {
 template <typename N>
 Error CountOf(const MPI_Status* status, MPI_Datatype handle, N* count) {
   const Datatype* type;
-  WEFT_MPI_TRY(CheckStatus(status));
+  WEFT_MPI_TRY(CheckReadable(status));
   WEFT_MPI_TRY(FindType(handle, &type));
   WEFT_MPI_TRY(CheckNotNull(count, "count"));
   const MPI_Count bytes = BytesOf(*status, *type);
@@ -42,7 +42,7 @@ Error CountOf(const MPI_Status* status, MPI_Datatype handle, N* count) {
 template <typename N>
 Error Elements(const MPI_Status* status, MPI_Datatype handle, N* count) {
   const Datatype* type;
-  WEFT_MPI_TRY(CheckStatus(status));
+  WEFT_MPI_TRY(CheckReadable(status));
   WEFT_MPI_TRY(FindType(handle, &type));
   WEFT_MPI_TRY(CheckNotNull(count, "count"));
   const MPI_Count bytes = BytesOf(*status, *type);

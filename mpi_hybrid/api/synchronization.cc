@@ -6,7 +6,7 @@
 namespace weft::mpi {
 namespace {
 
-Error FindGroup(MPI_Group handle, Ref<Group>* group) {
+Error FindGroupOfWindow(MPI_Group handle, Ref<Group>* group) {
   Group* found = Group::Find(handle);
   if (found == nullptr) return Error(MPI_ERR_GROUP, "group is null or not a group");
   *group = Ref<Group>(found);
@@ -23,7 +23,7 @@ WEFT_MPI_FUNCTION(Win_fence, (int assert, MPI_Win win), OnWin(name, win, [&](Win
 int PMPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   return OnWin("MPI_Win_start", win, [&](Window& w) -> Error {
     Ref<Group> targets;
-    WEFT_MPI_TRY(FindGroup(group, &targets));
+    WEFT_MPI_TRY(FindGroupOfWindow(group, &targets));
     return w.Start(targets, assert);
   });
 }
@@ -34,7 +34,7 @@ WEFT_MPI_FUNCTION(Win_complete, (MPI_Win win), OnWin(name, win, [&](Window& w) {
 int PMPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   return OnWin("MPI_Win_post", win, [&](Window& w) -> Error {
     Ref<Group> origins;
-    WEFT_MPI_TRY(FindGroup(group, &origins));
+    WEFT_MPI_TRY(FindGroupOfWindow(group, &origins));
     return w.Post(origins, assert);
   });
 }

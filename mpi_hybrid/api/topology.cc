@@ -19,7 +19,7 @@
 namespace weft::mpi {
 namespace {
 
-const char* KindName(int kind) {
+const char* TopologyKindName(int kind) {
   switch (kind) {
     case MPI_CART:
       return "a cartesian topology";
@@ -32,17 +32,17 @@ const char* KindName(int kind) {
   }
 }
 
-std::string Indexed(const char* array, int index) { return std::string(array) + "[" + std::to_string(index) + "]"; }
+std::string ElementName(const char* array, int index) { return std::string(array) + "[" + std::to_string(index) + "]"; }
 
 // Sizes of a grid for at most `available` processes; `nodes`: how many it has. `too_large`: the class if it has more
 // (MPICH's differ).
 Error CheckGrid(int ndims, const int dims[], const int periods[], int available, int too_large, int* nodes) {
-  WEFT_MPI_TRY(CheckNotNegative(ndims, "ndims"));
+  WEFT_MPI_TRY(CheckArgumentNotNegative(ndims, "ndims"));
   if (ndims > 0) WEFT_MPI_TRY(CheckNotNull(dims, "dims"));
   if (ndims > 0) WEFT_MPI_TRY(CheckNotNull(periods, "periods"));
   int64_t product = 1;
   for (int i = 0; i < ndims; ++i) {
-    if (dims[i] <= 0) return Error(MPI_ERR_DIMS, Indexed("dims", i) + " is not positive: " + std::to_string(dims[i]));
+    if (dims[i] <= 0) return Error(MPI_ERR_DIMS, ElementName("dims", i) + " is not positive: " + std::to_string(dims[i]));
     product = std::min<int64_t>(product * dims[i], INT32_MAX);
   }
   if (product > available) {
@@ -61,7 +61,7 @@ std::unique_ptr<Topology> MakeGrid(std::vector<int> dims, std::vector<int> perio
   return grid;
 }
 
-Error CheckRoom(int room, size_t needed, const char* argument) {
+Error CheckDimensionRoom(int room, size_t needed, const char* argument) {
   if (room >= 0 && static_cast<size_t>(room) >= needed) return {};
   return Error(MPI_ERR_ARG, std::string(argument) + " " + std::to_string(room) +
                                 " is less than the number of dimensions, " + std::to_string(needed));
@@ -74,8 +74,8 @@ Error FindTopology(const Comm& comm, int kind, const Topology** topology) {
   if (*topology != nullptr && (*topology)->kind == kind) [[likely]]
     return {};
   return Error(MPI_ERR_TOPOLOGY, std::string("comm has ") +
-                                     (*topology == nullptr ? "no topology" : KindName((*topology)->kind)) + ", where " +
-                                     KindName(kind) + " is needed");
+                                     (*topology == nullptr ? "no topology" : TopologyKindName((*topology)->kind)) + ", where " +
+                                     TopologyKindName(kind) + " is needed");
 }
 
 Error CheckRank(int rank, const Comm& comm) {
@@ -114,7 +114,7 @@ WEFT_MPI_ALIAS(Topo_test)
 int PMPI_Dims_create(int nnodes, int ndims, int dims[]) {
   return Anywhere("MPI_Dims_create", [&]() -> Error {
     if (nnodes <= 0) return Error(MPI_ERR_ARG, "nnodes " + std::to_string(nnodes) + " is not positive");
-    WEFT_MPI_TRY(CheckNotNegative(ndims, "ndims"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(ndims, "ndims"));
     if (ndims == 0) return {};
     WEFT_MPI_TRY(CheckNotNull(dims, "dims"));
     return ChooseDims(nnodes, std::span(dims, static_cast<size_t>(ndims)));
@@ -164,7 +164,7 @@ int PMPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coo
   return OnComm("MPI_Cart_get", comm, [&](Comm& c) -> Error {
     const Topology* grid;
     WEFT_MPI_TRY(FindTopology(c, MPI_CART, &grid));
-    WEFT_MPI_TRY(CheckNotNegative(maxdims, "maxdims"));
+    WEFT_MPI_TRY(CheckArgumentNotNegative(maxdims, "maxdims"));
     const size_t count = std::min(grid->dims.size(), static_cast<size_t>(maxdims));
     if (count == 0) return {};
     WEFT_MPI_TRY(CheckNotNull(dims, "dims"));
@@ -186,7 +186,7 @@ int PMPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
     if (!grid->dims.empty()) WEFT_MPI_TRY(CheckNotNull(coords, "coords"));
     for (size_t i = 0; i < grid->dims.size(); ++i) {
       if (grid->periods[i] || (coords[i] >= 0 && coords[i] < grid->dims[i])) continue;
-      return Error(MPI_ERR_ARG, Indexed("coords", static_cast<int>(i)) + ", " + std::to_string(coords[i]) +
+      return Error(MPI_ERR_ARG, ElementName("coords", static_cast<int>(i)) + ", " + std::to_string(coords[i]) +
                                     ", is outside of 0 to " + std::to_string(grid->dims[i] - 1) +
                                     ", and the dimension is not periodic");
     }
@@ -201,7 +201,7 @@ int PMPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
     const Topology* grid;
     WEFT_MPI_TRY(FindTopology(c, MPI_CART, &grid));
     WEFT_MPI_TRY(CheckRank(rank, c));
-    WEFT_MPI_TRY(CheckRoom(maxdims, grid->dims.size(), "maxdims"));
+    WEFT_MPI_TRY(CheckDimensionRoom(maxdims, grid->dims.size(), "maxdims"));
     if (grid->dims.empty()) return {};
     WEFT_MPI_TRY(CheckNotNull(coords, "coords"));
     const std::vector<int> at = grid->CoordinatesOf(rank);

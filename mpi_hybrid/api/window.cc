@@ -14,7 +14,7 @@
 namespace weft::mpi {
 namespace {
 
-Error CheckSize(MPI_Aint size) {
+Error CheckWindowSize(MPI_Aint size) {
   if (size >= 0) return {};
   return Error(MPI_ERR_SIZE, "size " + std::to_string(size) + " is negative");
 }
@@ -22,7 +22,7 @@ Error CheckSize(MPI_Aint size) {
 Error CheckWindowArguments(MPI_Aint size, MPI_Aint unit, const Comm& comm, const MPI_Win* win) {
   WEFT_MPI_TRY(CheckIntra(comm));
   WEFT_MPI_TRY(CheckWithinClient(comm, "windows"));
-  WEFT_MPI_TRY(CheckSize(size));
+  WEFT_MPI_TRY(CheckWindowSize(size));
   WEFT_MPI_TRY(CheckNotNull(win, "win"));
   if (unit > 0 && unit <= INT_MAX) return {};
   return Error(MPI_ERR_DISP, "disp_unit " + std::to_string(unit) + " is not positive or above " + std::to_string(INT_MAX));
@@ -104,7 +104,7 @@ WEFT_MPI_ALIAS(Win_create_dynamic)
 
 int PMPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   return OnWin("MPI_Win_attach", win, [&](Window& w) -> Error {
-    WEFT_MPI_TRY(CheckSize(size));
+    WEFT_MPI_TRY(CheckWindowSize(size));
     if (size > 0) WEFT_MPI_TRY(CheckNotNull(base, "base"));
     return w.Attach(base, size);
   });

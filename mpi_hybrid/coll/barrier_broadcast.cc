@@ -15,18 +15,18 @@ struct Blocks {
   MPI_Aint Length(int first, int count) const { return Begin(first + count) - Begin(first); }
 };
 
-int Real(Place place, int root, int relative) { return (relative + root) % place.size; }
+int RankOfRelative(Place place, int root, int relative) { return (relative + root) % place.size; }
 
-void Binomial(Schedule& schedule, Place place, void* buffer, MPI_Aint count, const Datatype& type, int root) {
+void BroadcastAlongTree(Schedule& schedule, Place place, void* buffer, MPI_Aint count, const Datatype& type, int root) {
   const int relative = (place.rank - root + place.size) % place.size;
   int mask = 1;
   while (mask < place.size && (relative & mask) == 0) mask *= 2;
   if (relative != 0) {
-    schedule.Receive(buffer, count, type, Real(place, root, relative - mask));
+    schedule.Receive(buffer, count, type, RankOfRelative(place, root, relative - mask));
     schedule.EndRound();
   }
   for (mask /= 2; mask > 0; mask /= 2) {
-    if (relative + mask < place.size) schedule.Send(buffer, count, type, Real(place, root, relative + mask));
+    if (relative + mask < place.size) schedule.Send(buffer, count, type, RankOfRelative(place, root, relative + mask));
   }
   schedule.EndRound();
 }
@@ -39,14 +39,14 @@ void ScatterBlocks(Schedule& schedule, Place place, const Blocks& blocks, int ro
   if (relative != 0) {
     const int subtree = std::min(mask, place.size - relative);
     schedule.ReceiveBytes(blocks.memory + blocks.Begin(relative), blocks.Length(relative, subtree),
-                          Real(place, root, relative - mask));
+                          RankOfRelative(place, root, relative - mask));
     schedule.EndRound();
   }
   for (mask /= 2; mask > 0; mask /= 2) {
     const int child = relative + mask;
     if (child >= place.size) continue;
     schedule.SendBytes(blocks.memory + blocks.Begin(child), blocks.Length(child, std::min(mask, place.size - child)),
-                       Real(place, root, child));
+                       RankOfRelative(place, root, child));
   }
   schedule.EndRound();
 }
@@ -57,8 +57,8 @@ void DoublingOfBlocks(Schedule& schedule, Place place, const Blocks& blocks, int
     const int partner = relative ^ mask;
     const int mine = relative & ~(mask - 1), theirs = partner & ~(mask - 1);
     schedule.ReceiveBytes(blocks.memory + blocks.Begin(theirs), blocks.Length(theirs, mask),
-                          Real(place, root, partner));
-    schedule.SendBytes(blocks.memory + blocks.Begin(mine), blocks.Length(mine, mask), Real(place, root, partner));
+                          RankOfRelative(place, root, partner));
+    schedule.SendBytes(blocks.memory + blocks.Begin(mine), blocks.Length(mine, mask), RankOfRelative(place, root, partner));
     schedule.EndRound();
   }
 }
@@ -88,7 +88,7 @@ void BuildBarrier(Schedule& schedule, Place place) {
 
 void BuildBroadcast(Schedule& schedule, Place place, Algorithm algorithm, void* buffer, MPI_Aint count,
                     const Datatype& type, int root) {
-  if (algorithm == Algorithm::kBinomial) return Binomial(schedule, place, buffer, count, type, root);
+  if (algorithm == Algorithm::kBinomial) return BroadcastAlongTree(schedule, place, buffer, count, type, root);
   if (place.size == 1) return;
   Blocks blocks;
   blocks.bytes = count * type.size;

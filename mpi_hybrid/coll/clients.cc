@@ -29,7 +29,7 @@ std::vector<int> ChildrenByHighestBit(int number, int count) {
 int ParentByHighestBit(int number) { return number & ~(1 << HighestBit(number)); }
 
 // Place 0 hears from all others.
-void Collect(Schedule& schedule, Place place) {
+void CollectAtLeaders(Schedule& schedule, Place place) {
   if (place.rank != 0) schedule.Send(nullptr, 0, Byte(), 0);
   for (int member = 1; place.rank == 0 && member < place.size; ++member) schedule.Receive(nullptr, 0, Byte(), member);
   schedule.EndRound();
@@ -63,7 +63,7 @@ int Clients::SpeakerHere(int root) const {
 
 void Clients::BuildBarrier(Schedule& schedule) const {
   schedule.Among(MembersOf(client()));
-  Collect(schedule, WithinClient());
+  CollectAtLeaders(schedule, WithinClient());
   if (place_ == 0) {
     const std::vector<int> masters = SpeakersFor(0);
     schedule.Among(masters);

@@ -14,7 +14,7 @@ uint8_t* Block(const Varying& of, int rank) {
   if (of.types.empty()) return At(const_cast<void*>(of.buffer), of.displacements[i], *of.type);
   return static_cast<uint8_t*>(const_cast<void*>(of.buffer)) + of.displacements[i];
 }
-const Datatype& TypeOf(const Varying& of, int rank) { return of.types.empty() ? *of.type : *of.types[static_cast<size_t>(rank)]; }
+const Datatype& TypeAt(const Varying& of, int rank) { return of.types.empty() ? *of.type : *of.types[static_cast<size_t>(rank)]; }
 
 // One rank's part of an all to all.
 struct Part {
@@ -253,7 +253,7 @@ void Clients::BuildAllToAllV(Schedule& schedule, const Varying& send, const Vary
   schedule.Tagged(kAllToAllVTag);
   const bool in_place = send.buffer == MPI_IN_PLACE;
   const auto part = [](const Varying& of) {
-    return [&of](int rank) { return Part{Block(of, rank), of.counts[static_cast<size_t>(rank)], &TypeOf(of, rank)}; };
+    return [&of](int rank) { return Part{Block(of, rank), of.counts[static_cast<size_t>(rank)], &TypeAt(of, rank)}; };
   };
   if (!in_place) {
     ExchangeParts(schedule, {rank_, size()}, false, part(send), part(receive));

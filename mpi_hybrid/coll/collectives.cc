@@ -114,7 +114,7 @@ host::FoldOrder OrderOf(Algorithm algorithm, int root = 0) {
   }
 }
 
-host::Block BlockOf(const Uniform& side) {
+host::Block HostBlockOf(const Uniform& side) {
   return {const_cast<void*>(side.buffer), side.count, side.type, side.buffer == MPI_IN_PLACE};
 }
 
@@ -157,7 +157,7 @@ Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Co
 Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kGather, comm, launch, &result,
-                    [&](host::Member& host) { return host.Gather(BlockOf(send), BlockOf(receive), root); })) {
+                    [&](host::Member& host) { return host.Gather(HostBlockOf(send), HostBlockOf(receive), root); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
@@ -181,7 +181,7 @@ Error Gather(const Uniform& send, const Varying& receive, int root, Comm& comm, 
 Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kScatter, comm, launch, &result,
-                    [&](host::Member& host) { return host.Scatter(BlockOf(send), BlockOf(receive), root); })) {
+                    [&](host::Member& host) { return host.Scatter(HostBlockOf(send), HostBlockOf(receive), root); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
@@ -205,7 +205,7 @@ Error Scatter(const Varying& send, const Uniform& receive, int root, Comm& comm,
 Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kAllGather, comm, launch, &result,
-                    [&](host::Member& host) { return host.AllGather(BlockOf(send), BlockOf(receive)); })) {
+                    [&](host::Member& host) { return host.AllGather(HostBlockOf(send), HostBlockOf(receive)); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
@@ -231,7 +231,7 @@ Error AllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch 
 Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kAllToAll, comm, launch, &result,
-                    [&](host::Member& host) { return host.AllToAll(BlockOf(send), BlockOf(receive)); })) {
+                    [&](host::Member& host) { return host.AllToAll(HostBlockOf(send), HostBlockOf(receive)); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {

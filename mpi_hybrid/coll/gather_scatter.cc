@@ -5,14 +5,14 @@
 namespace weft::mpi {
 namespace {
 
-int Real(Place place, int root, int relative) { return (relative + root) % place.size; }
+int RankAt(Place place, int root, int relative) { return (relative + root) % place.size; }
 
 // Ranks root+relative ... of `count` ranks as at most two runs without wrapping.
 struct Runs {
   int first, first_count, second_count;  // the second starts at rank 0
 };
 Runs RunsOf(Place place, int root, int relative, int count) {
-  const int first = Real(place, root, relative);
+  const int first = RankAt(place, root, relative);
   const int before_wrap = std::min(count, place.size - first);
   return {first, before_wrap, count - before_wrap};
 }
@@ -30,10 +30,10 @@ void GatherBinomialAtRoot(Schedule& schedule, Place place, const Uniform& send, 
     const Runs runs = RunsOf(place, root, mask, subtree);
     if (runs.second_count == 0) {
       schedule.Receive(At(buffer, runs.first * receive.count, *receive.type), subtree * receive.count, *receive.type,
-                       Real(place, root, mask));
+                       RankAt(place, root, mask));
     } else {  // of one child at most
       uint8_t* packed = schedule.Temporary(subtree * block);
-      schedule.ReceiveBytes(packed, subtree * block, Real(place, root, mask));
+      schedule.ReceiveBytes(packed, subtree * block, RankAt(place, root, mask));
       wrapped = {runs, packed};
     }
   }
@@ -56,7 +56,7 @@ void GatherBinomialElsewhere(Schedule& schedule, Place place, const Uniform& sen
   const MPI_Aint block = send.count * send.type->size;
   int mask = 1;
   while ((relative & mask) == 0) mask *= 2;
-  const int parent = Real(place, root, relative - mask);
+  const int parent = RankAt(place, root, relative - mask);
   const int subtree = std::min(mask, place.size - relative);
   if (subtree == 1) {
     schedule.Send(send.buffer, send.count, *send.type, parent);
@@ -66,7 +66,7 @@ void GatherBinomialElsewhere(Schedule& schedule, Place place, const Uniform& sen
   uint8_t* packed = schedule.Temporary(subtree * block);
   for (int child = 1; child < mask && relative + child < place.size; child *= 2) {
     const int blocks = std::min(child, place.size - relative - child);
-    schedule.ReceiveBytes(packed + child * block, blocks * block, Real(place, root, relative + child));
+    schedule.ReceiveBytes(packed + child * block, blocks * block, RankAt(place, root, relative + child));
   }
   schedule.Pack(send.buffer, send.count, *send.type, packed);
   schedule.EndRound();
@@ -82,13 +82,13 @@ void ScatterBinomialAtRoot(Schedule& schedule, Place place, const Uniform& send,
     const Runs runs = RunsOf(place, root, mask, subtree);
     const uint8_t* first = At(send.buffer, runs.first * send.count, *send.type);
     if (runs.second_count == 0) {
-      schedule.Send(first, subtree * send.count, *send.type, Real(place, root, mask));
+      schedule.Send(first, subtree * send.count, *send.type, RankAt(place, root, mask));
       continue;
     }
     uint8_t* packed = schedule.Temporary(subtree * block);
     schedule.Pack(first, runs.first_count * send.count, *send.type, packed);
     schedule.Pack(send.buffer, runs.second_count * send.count, *send.type, packed + runs.first_count * block);
-    schedule.SendBytes(packed, subtree * block, Real(place, root, mask));
+    schedule.SendBytes(packed, subtree * block, RankAt(place, root, mask));
   }
   if (receive.buffer != MPI_IN_PLACE) {
     schedule.Copy(At(send.buffer, root * send.count, *send.type), send.count, *send.type,
@@ -103,7 +103,7 @@ void ScatterBinomialElsewhere(Schedule& schedule, Place place, const Uniform& re
   const MPI_Aint block = receive.count * receive.type->size;
   int mask = 1;
   while ((relative & mask) == 0) mask *= 2;
-  const int parent = Real(place, root, relative - mask);
+  const int parent = RankAt(place, root, relative - mask);
   const int subtree = std::min(mask, place.size - relative);
   if (subtree == 1) {
     schedule.Receive(buffer, receive.count, *receive.type, parent);
@@ -116,7 +116,7 @@ void ScatterBinomialElsewhere(Schedule& schedule, Place place, const Uniform& re
   for (int child = mask / 2; child > 0; child /= 2) {
     if (relative + child >= place.size) continue;
     schedule.SendBytes(packed + child * block, std::min(child, place.size - relative - child) * block,
-                       Real(place, root, relative + child));
+                       RankAt(place, root, relative + child));
   }
   schedule.Unpack(packed, buffer, receive.count, *receive.type);
   schedule.EndRound();

@@ -7,19 +7,19 @@
 namespace weft::mpi {
 namespace {
 
-Uniform Words(const int* words, size_t count) { return {words, static_cast<MPI_Aint>(count), Datatype::Find(MPI_INT)}; }
+Uniform UniformWords(const int* words, size_t count) { return {words, static_cast<MPI_Aint>(count), Datatype::Find(MPI_INT)}; }
 
 }  // namespace
 
 Error GatherWords(Comm& comm, const int* mine, size_t width, std::vector<int>* local, std::vector<int>* remote) {
   local->resize(width * static_cast<size_t>(comm.size()));
-  Error gathered = AllGather(Words(mine, width), Words(local->data(), width), comm.inter ? *comm.local_comm : comm);
+  Error gathered = AllGather(UniformWords(mine, width), UniformWords(local->data(), width), comm.inter ? *comm.local_comm : comm);
   if (!comm.inter) {
     *remote = *local;
     return gathered;
   }
   remote->resize(width * static_cast<size_t>(comm.remote_size()));
-  Error across = AllGather(Words(mine, width), Words(remote->data(), width), comm);
+  Error across = AllGather(UniformWords(mine, width), UniformWords(remote->data(), width), comm);
   return gathered.ok() ? std::move(across) : std::move(gathered);
 }
 

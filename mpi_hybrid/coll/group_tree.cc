@@ -12,7 +12,7 @@
 namespace weft::mpi {
 namespace {
 
-const Datatype& Bytes() { return *Datatype::Find(MPI_BYTE); }
+const Datatype& ByteType() { return *Datatype::Find(MPI_BYTE); }
 
 }  // namespace
 
@@ -31,13 +31,13 @@ int GroupTree::RankAt(int place) const {
 }
 
 void GroupTree::Put(const void* data, size_t bytes, int place) const {
-  (void)Send(data, static_cast<MPI_Aint>(bytes), Bytes(), RankAt(place), tag_, parent_, SendMode::kStandard, Channel::kCollective);
+  (void)Send(data, static_cast<MPI_Aint>(bytes), ByteType(), RankAt(place), tag_, parent_, SendMode::kStandard, Channel::kCollective);
 }
 
 // Exactly `bytes`: whoever has failed says nothing in their place.
 Error GroupTree::Get(void* data, size_t bytes, int place) const {
   MPI_Status status{};
-  WEFT_MPI_TRY(Receive(data, static_cast<MPI_Aint>(bytes), Bytes(), RankAt(place), tag_, parent_, Channel::kCollective, &status));
+  WEFT_MPI_TRY(Receive(data, static_cast<MPI_Aint>(bytes), ByteType(), RankAt(place), tag_, parent_, Channel::kCollective, &status));
   if (GetCount(status) == static_cast<MPI_Aint>(bytes)) return {};
   return Error(MPI_ERR_OTHER, "rank " + std::to_string((place + root_) % group_.size()) + " of the group had an error");
 }

@@ -21,7 +21,7 @@
 namespace weft::mpi {
 namespace {
 
-ProcessId Self(const Comm& comm) { return comm.local->members[static_cast<size_t>(comm.rank)]; }
+ProcessId OwnProcess(const Comm& comm) { return comm.local->members[static_cast<size_t>(comm.rank)]; }
 
 uint64_t SeedOf(const Comm& parent, int tag) { return uint64_t{parent.receive_context} << 32 | static_cast<uint32_t>(tag); }
 
@@ -29,7 +29,7 @@ Error MakeOfGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* mad
   GroupTree tree(parent, *group, tags::OfProgram(tag));
   OwnedIds ids;
   WEFT_MPI_TRY(AgreeInTree(tree, SeedOf(parent, tags::OfProgram(tag)), 1, /*willing=*/true, &ids));
-  Ref<Comm> comm = MakeIntra(parent, group, Self(parent));
+  Ref<Comm> comm = MakeIntra(parent, group, OwnProcess(parent));
   ids.GiveTo(*comm);
   *made = std::move(comm);
   return {};
@@ -107,7 +107,7 @@ Error AgreeInTree(GroupTree& tree, uint64_t seed, size_t count, bool willing, Ow
 
 Error CreateGroup(Comm& parent, const Ref<Group>& group, int tag, Ref<Comm>* made) {
   *made = nullptr;
-  if (group->RankOf(Self(parent)) == MPI_UNDEFINED) return {};
+  if (group->RankOf(OwnProcess(parent)) == MPI_UNDEFINED) return {};
   WEFT_MPI_TRY(CheckGroup(*group));
   return MakeOfGroup(parent, group, tag, made);
 }

@@ -42,7 +42,7 @@ namespace {
 
 // In the order of ranks from `top`; when the operation is not commutative that is rank 0, and the root gets the result
 // from it.
-void Binomial(Schedule& schedule, Place place, const Reduction& reduction, int root) {
+void ReduceAlongTree(Schedule& schedule, Place place, const Reduction& reduction, int root) {
   const int top = reduction.op->commutative ? root : 0;
   const int relative = (place.rank - top + place.size) % place.size;
   Accumulator accumulator(schedule, reduction, place.rank == root ? reduction.receive : nullptr);
@@ -72,7 +72,7 @@ void Binomial(Schedule& schedule, Place place, const Reduction& reduction, int r
 }
 
 // The holders of the blocks send them together again, towards `root`.
-void Collect(Schedule& schedule, const Halving& halving, const Reduction& reduction, void* full, int root) {
+void CollectHalves(Schedule& schedule, const Halving& halving, const Reduction& reduction, void* full, int root) {
   const int target = halving.Virtual(root);
   for (int mask = 1; mask < halving.participants(); mask *= 2) {
     const int me = halving.me();
@@ -104,7 +104,7 @@ void RabenseifnerReduce(Schedule& schedule, Place place, const Reduction& reduct
   void* full = place.rank == root ? reduction.receive : schedule.TemporaryFor(reduction.count, *reduction.type);
   Halving halving(place, root, reduction.count);
   halving.ReduceBlocks(schedule, reduction, full);
-  if (halving.takes_part()) Collect(schedule, halving, reduction, full, root);
+  if (halving.takes_part()) CollectHalves(schedule, halving, reduction, full, root);
 }
 
 void RabenseifnerAllReduce(Schedule& schedule, Place place, const Reduction& reduction) {
@@ -189,7 +189,7 @@ void RingAllReduce(Schedule& schedule, Place place, const Reduction& reduction) 
 void BuildReduce(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction, int root) {
   if (algorithm == Algorithm::kRabenseifner && place.size > 1)
     return RabenseifnerReduce(schedule, place, reduction, root);
-  Binomial(schedule, place, reduction, root);
+  ReduceAlongTree(schedule, place, reduction, root);
 }
 
 void BuildAllReduce(Schedule& schedule, Place place, Algorithm algorithm, const Reduction& reduction) {

@@ -20,7 +20,7 @@ namespace weft::mpi {
 namespace {
 
 // Tags of the protocol, beside those of Clients. The messages are in the collective context.
-enum Tag : int { kDuplicateTag = 210, kMergeTag = 220, kFreeTag = 230 };
+enum ProtocolTag : int { kDuplicateTag = 210, kMergeTag = 220, kFreeTag = 230 };
 
 ImpiWorld& TheWorld() { return *ThisJob().impi; }
 ProcessId OwnId() { return ThisJob().processes.self(); }
@@ -55,7 +55,7 @@ Error Open(Ref<Comm> comm, uint64_t on_wire, uint64_t identity, Ref<Comm>* made)
 }
 
 // An intracommunicator with `group`, which this process is in. All processes of `parent` call it with a tag that is the same at all.
-Error MakeOver(Comm& parent, const Ref<Group>& group, uint64_t on_wire, int tag, Ref<Comm>* made) {
+Error MakeSpanning(Comm& parent, const Ref<Group>& group, uint64_t on_wire, int tag, Ref<Comm>* made) {
   if (AnyForeign(group->members)) return Open(MakeIntra(parent, group, OwnId()), on_wire, parent.IdentityOfChild(on_wire), made);
   GroupTree tree(parent, *group, tag);
   OwnedIds ids;
@@ -148,7 +148,7 @@ Error CreateFromGroupSpanning(Comm& parent, const Ref<Group>& group, Ref<Comm>* 
   WEFT_MPI_TRY(AgreeOnContext(parent, &on_wire));
   const int tag = tags::TakeNext(parent);
   if (group->RankOf(OwnId()) == MPI_UNDEFINED) return {};
-  return MakeOver(parent, group, on_wire, tag, made);
+  return MakeSpanning(parent, group, on_wire, tag, made);
 }
 
 Error SplitSpanning(Comm& comm, int color, int key, Ref<Comm>* made) {
@@ -165,7 +165,7 @@ Error SplitSpanning(Comm& comm, int color, int key, Ref<Comm>* made) {
   std::sort(all.begin(), all.end());
   std::vector<int> ranks;
   for (const Entry& one : all) ranks.push_back(one[2]);
-  return MakeOver(comm, Include(*comm.local, ranks), on_wire, tag, made);
+  return MakeSpanning(comm, Include(*comm.local, ranks), on_wire, tag, made);
 }
 
 Error MergeSpanning(Comm& inter, bool high, Ref<Comm>* made) {

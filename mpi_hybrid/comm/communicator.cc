@@ -11,7 +11,7 @@ namespace weft::mpi {
 namespace {
 
 // Never destroyed: handles may be looked up while the program's static objects end.
-HandleTable<Comm>& Table() {
+HandleTable<Comm>& Comms() {
   static auto& table = *new HandleTable<Comm>(HandleKind::kComm);
   return table;
 }
@@ -83,19 +83,19 @@ uint64_t MixIdentity(uint64_t a, uint64_t b) {
 
 Comm* Comm::FindOther(MPI_Comm handle) {
   if (handle == MPI_COMM_SELF) return g_self;
-  return Table().Find(handle);
+  return Comms().Find(handle);
 }
 
 MPI_Comm Comm::Give(const Ref<Comm>& comm) {
   WEFT_CHECK(comm->handle == MPI_COMM_NULL && !comm->freed);
-  comm->handle = Table().Add(comm.get());
+  comm->handle = Comms().Add(comm.get());
   comm->AddRef();
   return comm->handle;
 }
 
 void Comm::TakeBack(Comm& comm) {
   if (g_parents == &comm) g_parents = nullptr;
-  Table().Remove(comm.handle);
+  Comms().Remove(comm.handle);
   comm.handle = MPI_COMM_NULL;
   comm.freed = true;
   comm.Release();

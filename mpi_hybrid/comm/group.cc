@@ -9,7 +9,7 @@ namespace weft::mpi {
 namespace {
 
 // Never destroyed: handles may be looked up while the program's static objects end.
-HandleTable<Group>& Table() {
+HandleTable<Group>& Groups() {
   static auto& table = *new HandleTable<Group>(HandleKind::kGroup);
   return table;
 }
@@ -53,19 +53,19 @@ int Group::RankOf(ProcessId process) const {
   return at < ranks_.size() ? ranks_[at] : MPI_UNDEFINED;
 }
 
-Group* Group::Find(MPI_Group handle) { return handle == MPI_GROUP_EMPTY ? &Empty() : Table().Find(handle); }
+Group* Group::Find(MPI_Group handle) { return handle == MPI_GROUP_EMPTY ? &Empty() : Groups().Find(handle); }
 
 MPI_Group Group::Give(const Ref<Group>& group) {
   if (group->members.empty()) return MPI_GROUP_EMPTY;
   Ref<Group> given = group->handle == MPI_GROUP_NULL ? group : MakeGroup(group->members);
-  given->handle = Table().Add(given.get());
+  given->handle = Groups().Add(given.get());
   given->AddRef();
   return given->handle;
 }
 
 void Group::TakeBack(Group& group) {
   if (group.handle == MPI_GROUP_EMPTY) return;
-  Table().Remove(group.handle);
+  Groups().Remove(group.handle);
   group.handle = MPI_GROUP_NULL;
   group.Release();
 }

@@ -9,7 +9,7 @@
 namespace weft::mpi {
 namespace {
 
-HandleTable<Keyval>& Table() {
+HandleTable<Keyval>& Keyvals() {
   static auto* table = new HandleTable<Keyval>(HandleKind::kKeyval);
   return *table;
 }
@@ -49,17 +49,17 @@ Error CallRemove(const Keyval& keyval, int object, AttributeType type, void* val
 
 }  // namespace
 
-Keyval* Keyval::Find(int handle) { return Table().Find(handle); }
+Keyval* Keyval::Find(int handle) { return Keyvals().Find(handle); }
 
 Keyval::~Keyval() {
-  if (handle != MPI_KEYVAL_INVALID) Table().Remove(handle);
+  if (handle != MPI_KEYVAL_INVALID) Keyvals().Remove(handle);
 }
 
 Keyval& MakeKeyval(AttributeOwner owner, int (*copy)(int, int, void*, void*, void*, int*), int (*remove)(int, int, void*, void*),
                    void* extra_state) {
   auto* keyval = new Keyval;
   keyval->AddRef();
-  keyval->handle = Table().Add(keyval);
+  keyval->handle = Keyvals().Add(keyval);
   keyval->owner = owner;
   keyval->copy = copy;
   keyval->remove = remove;

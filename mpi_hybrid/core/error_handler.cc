@@ -3,7 +3,7 @@
 namespace weft::mpi {
 namespace {
 
-HandleTable<ErrorHandler>& Table() {
+HandleTable<ErrorHandler>& ErrorHandlers() {
   static auto* table = new HandleTable<ErrorHandler>(HandleKind::kErrhandler);
   return *table;
 }
@@ -35,7 +35,7 @@ Ref<ErrorHandler>& OfFiles() {
 }  // namespace
 
 ErrorHandler::~ErrorHandler() {
-  if (IsMade(handle)) Table().Remove(handle);
+  if (IsMade(handle)) ErrorHandlers().Remove(handle);
 }
 
 ErrorHandler* ErrorHandler::Find(MPI_Errhandler handle) {
@@ -49,14 +49,14 @@ ErrorHandler* ErrorHandler::Find(MPI_Errhandler handle) {
     case MPIR_ERRORS_THROW_EXCEPTIONS:
       return &ThrowErrorHandler();
     default:
-      return Table().Find(handle);
+      return ErrorHandlers().Find(handle);
   }
 }
 
 ErrorHandler& MakeErrorHandler(ErrorHandler::Kind kind, void (*function)(int*, int*, ...)) {
   auto* made = new ErrorHandler;
   made->AddRef();
-  made->handle = Table().Add(made);
+  made->handle = ErrorHandlers().Add(made);
   made->kind = kind;
   made->function = function;
   return *made;

@@ -5,7 +5,7 @@
 namespace weft::mpi {
 namespace {
 
-HandleTable<Info>& Table() {
+HandleTable<Info>& Infos() {
   static auto* table = new HandleTable<Info>(HandleKind::kInfo);
   return *table;
 }
@@ -17,10 +17,10 @@ auto FindKey(auto& entries, const std::string& key) {
 }  // namespace
 
 Info::~Info() {
-  if (IsMade(handle)) Table().Remove(handle);
+  if (IsMade(handle)) Infos().Remove(handle);
 }
 
-Info* Info::Find(MPI_Info handle) { return handle == MPI_INFO_ENV ? &EnvironmentInfo() : Table().Find(handle); }
+Info* Info::Find(MPI_Info handle) { return handle == MPI_INFO_ENV ? &EnvironmentInfo() : Infos().Find(handle); }
 
 void Info::Set(const std::string& key, const std::string& value) {
   auto at = FindKey(entries, key);
@@ -47,7 +47,7 @@ bool Info::Delete(const std::string& key) {
 Info& MakeInfo() {
   auto* info = new Info;
   info->AddRef();
-  info->handle = Table().Add(info);
+  info->handle = Infos().Add(info);
   return *info;
 }
 

@@ -23,7 +23,7 @@ Error Failed(const std::string& what, const std::string& why) {
   return why.empty() ? Error() : Error(MPI_ERR_OTHER, what + ": " + why);
 }
 
-std::string KeyOf(const std::string& key, int rank) { return key + "-" + std::to_string(rank); }
+std::string KeyOfRank(const std::string& key, int rank) { return key + "-" + std::to_string(rank); }
 
 // The launcher's, or rank 0 makes one.
 Error AgreeOnSecret(Job& job) {
@@ -59,7 +59,7 @@ Error Job::Publish(const std::string& key, const std::string& value) {
     return Error(MPI_ERR_INTERN, "the value of " + key + " has " + std::to_string(value.size()) +
                                      " characters; the launcher allows " + std::to_string(pmi->max_value_length() - 1));
   }
-  WEFT_MPI_TRY(Failed("giving " + key + " to the launcher", pmi->Put(KeyOf(key, rank), value)));
+  WEFT_MPI_TRY(Failed("giving " + key + " to the launcher", pmi->Put(KeyOfRank(key, rank), value)));
   own_[key] = value;
   return {};
 }
@@ -81,7 +81,7 @@ Error Job::Lookup(const std::string& key, ProcessId process, std::string* value)
     *value = mine->second;
     return {};
   }
-  auto found = pmi->Get(KeyOf(key, process));
+  auto found = pmi->Get(KeyOfRank(key, process));
   if (!found.ok()) return missing(": " + found.error().message);
   *value = *found;
   return {};

@@ -44,7 +44,7 @@ void Fill(Datatype& type, const Basic& basic) {
 }
 
 // The objects of the predefined types, in the order of AllBasics(); never deleted.
-Datatype* Predefined(const Basic& basic) {
+Datatype* PredefinedType(const Basic& basic) {
   static Datatype* const types = [] {
     auto* made = new Datatype[AllBasics().size()];
     for (size_t i = 0; i < AllBasics().size(); ++i) {
@@ -59,7 +59,7 @@ Datatype* Predefined(const Basic& basic) {
 }  // namespace
 
 Datatype* Datatype::FindWithMarkers(MPI_Datatype handle) {
-  if (const Basic* basic = FindBasic(handle)) return Predefined(*basic);
+  if (const Basic* basic = FindBasic(handle)) return PredefinedType(*basic);
   if (!IsMade(handle) || HandleIndex(handle) < kFirstDerived) return nullptr;
   Datatype* type = DerivedTypes().Find(handle);
   return type != nullptr && type->users > 0 ? type : nullptr;

@@ -23,7 +23,7 @@ HandleTable<Op>& MadeOps() {
   return table;
 }
 
-Op* Predefined(size_t index) {
+Op* PredefinedOp(size_t index) {
   static Op* const ops = [] {
     auto* made = new Op[std::size(kNames)];
     for (size_t i = 0; i < std::size(kNames); ++i) {
@@ -128,7 +128,7 @@ void CallUser(const Op& op, const uint8_t* in, uint8_t* inout, MPI_Aint count, c
 }  // namespace
 
 Op* Op::Find(MPI_Op handle) {
-  return IsPredefined(handle) ? Predefined(HandleIndex(handle)) : MadeOps().Find(handle);
+  return IsPredefined(handle) ? PredefinedOp(HandleIndex(handle)) : MadeOps().Find(handle);
 }
 
 MPI_Op Op::Give(Op& op) {

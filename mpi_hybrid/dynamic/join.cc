@@ -57,7 +57,7 @@ Error Exchange(int fd, const Text& mine, Text* theirs) {
 }
 
 // Both ends do the same until one has the lower name.
-Error Meet(int fd, const std::string& port, Ref<Comm>* made) {
+Error MeetOver(int fd, const std::string& port, Ref<Comm>* made) {
   Text mine{}, theirs{};
   std::memcpy(mine.data(), port.data(), port.size());
   Error exchanged;
@@ -74,7 +74,7 @@ Error Meet(int fd, const std::string& port, Ref<Comm>* made) {
 Error Join(int fd, Ref<Comm>* made) {
   std::string port;
   WEFT_MPI_TRY(Ports::Instance().Open(&port));
-  Error met = Meet(fd, port, made);
+  Error met = MeetOver(fd, port, made);
   Error closed = Ports::Instance().Close(port);
   return met.ok() ? std::move(closed) : std::move(met);
 }

@@ -28,7 +28,7 @@ Error DoAtFirst(File& file, const Error& refusal, const Do& work) {
 }
 
 // MPI_ERR_NOT_SAME where the ranks gave different values; collective.
-Error CheckSame(File& file, int64_t value, const char* what) {
+Error CheckSameValue(File& file, int64_t value, const char* what) {
   int64_t of_first = value;
   WEFT_MPI_TRY(TellBytes(*file.comm, 0, &of_first, sizeof of_first));
   Error error;
@@ -76,7 +76,7 @@ Error GetSize(File& file, int64_t* bytes) {
 Error SetSize(File& file, int64_t bytes, const Error& refusal) {
   AwaitTogether(file);
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
-  WEFT_MPI_TRY(CheckSame(file, bytes, "size"));
+  WEFT_MPI_TRY(CheckSameValue(file, bytes, "size"));
   return DoAtFirst(file, {}, [&] {
     const int error = Unlocked([&] { return file.raw->Resize(bytes); });
     return error == 0 ? Error() : FileError(error, file.name, "make it " + std::to_string(bytes) + " bytes long");
@@ -86,7 +86,7 @@ Error SetSize(File& file, int64_t bytes, const Error& refusal) {
 Error Preallocate(File& file, int64_t bytes, const Error& refusal) {
   AwaitTogether(file);
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
-  WEFT_MPI_TRY(CheckSame(file, bytes, "size"));
+  WEFT_MPI_TRY(CheckSameValue(file, bytes, "size"));
   return DoAtFirst(file, {}, [&] {
     const int error = Unlocked([&] { return file.raw->Reserve(bytes); });
     return error == 0 ? Error() : FileError(error, file.name, "reserve " + std::to_string(bytes) + " bytes");
@@ -105,7 +105,7 @@ Error Sync(File& file) {
 
 Error SetAtomicity(File& file, bool atomic) {
   AwaitTogether(file);
-  WEFT_MPI_TRY(CheckSame(file, atomic, "flag"));
+  WEFT_MPI_TRY(CheckSameValue(file, atomic, "flag"));
   file.atomic = atomic;
   return {};
 }
@@ -161,7 +161,7 @@ Error SetView(File& file, int64_t displacement, const Datatype* etype, const Dat
   }();
   if (!error.ok()) error = Error(error.mpi_class(), file.name + ": " + error.message());
   WEFT_MPI_TRY(Agree(*file.comm, error));
-  WEFT_MPI_TRY(CheckSame(file, made->etype().extent, "the extent of etype,"));
+  WEFT_MPI_TRY(CheckSameValue(file, made->etype().extent, "the extent of etype,"));
   WEFT_MPI_TRY(SetInfo(file, info, {}));
   file.view = made;
   file.pointer = 0;
@@ -190,8 +190,8 @@ Error SeekTarget(File& file, int64_t offset, int whence, int64_t current, int64_
 Error SeekShared(File& file, int64_t offset, int whence, const Error& refusal) {
   AwaitTogether(file);
   WEFT_MPI_TRY(Agree(*file.comm, refusal));
-  WEFT_MPI_TRY(CheckSame(file, offset, "offset"));
-  WEFT_MPI_TRY(CheckSame(file, whence, "whence"));
+  WEFT_MPI_TRY(CheckSameValue(file, offset, "offset"));
+  WEFT_MPI_TRY(CheckSameValue(file, whence, "whence"));
   return DoAtFirst(file, {}, [&]() -> Error {
     int64_t now = 0, target = 0;
     WEFT_MPI_TRY(file.shared.Get(&now));

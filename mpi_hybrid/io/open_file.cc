@@ -68,7 +68,7 @@ Error OpenEverywhere(File& file) {
 }
 
 // What all ranks must say alike.
-Error CheckSame(Comm& comm, int amode) {
+Error CheckSameMode(Comm& comm, int amode) {
   int of_first = amode;
   WEFT_MPI_TRY(TellBytes(comm, 0, &of_first, sizeof of_first));
   if (of_first == amode) return {};
@@ -92,7 +92,7 @@ Error Open(Comm& comm, const std::string& name, int amode, const Info* info, con
   file->error_handler = Ref<ErrorHandler>(&FileErrorHandler());
   Error error = [&]() -> Error {
     WEFT_MPI_TRY(Agree(*file->comm, may));
-    WEFT_MPI_TRY(Agree(*file->comm, CheckSame(*file->comm, amode)));
+    WEFT_MPI_TRY(Agree(*file->comm, CheckSameMode(*file->comm, amode)));
     WEFT_MPI_TRY(OpenEverywhere(*file));
     WEFT_MPI_TRY(SetInfo(*file, info, {}));
     file->view = View::Initial();

@@ -75,7 +75,7 @@ void WriteToWire(Link& link, FrameHeader& header, const void* buffer, MPI_Aint c
 
 // Starts an eager message without a request when nothing stands in the way of writing it now. True: it was written in full,
 // or `*rest` is the request of what was not. `soon`: it may wait for others, and is short.
-inline bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
+inline bool SendNow(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
                        bool soon, Request** rest) {
   Engine& engine = *ProcessEngine();
   Link* const link = engine.FindLink(comm.peer(destination));  // none to this process itself
@@ -156,7 +156,7 @@ bool IsPlain(SendMode mode) { return mode == SendMode::kStandard || mode == Send
 
 bool SendAtOnce(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel, Request** rest) {
   return destination != MPI_PROC_NULL && !comm.revoked &&
-         SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, rest);
+         SendNow(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, rest);
 }
 
 Error WaitFor(Request* request, MPI_Status* status) {
@@ -184,7 +184,7 @@ Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int de
     return {};
   }
   if (comm.revoked) [[unlikely]] return Engine::RevokedError();
-  if (IsPlain(mode) && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, request)) {
+  if (IsPlain(mode) && SendNow(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, request)) {
     if (*request == nullptr) *request = DoneRequest::Make(MPI_Status{});
     return {};
   }
@@ -196,7 +196,7 @@ Error StartSend(const void* buffer, MPI_Aint count, const Datatype& type, int de
 Error StartSendSoon(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
                     Request** request) {
   if (comm.revoked) [[unlikely]] return Engine::RevokedError();
-  if (SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/true, request)) {
+  if (SendNow(buffer, count, type, destination, tag, comm, channel, /*soon=*/true, request)) {
     if (*request == nullptr) *request = DoneRequest::Make(MPI_Status{});
     return {};
   }
@@ -219,7 +219,7 @@ Error Send(const void* buffer, MPI_Aint count, const Datatype& type, int destina
   if (destination == MPI_PROC_NULL) return {};
   Request* request = nullptr;
   if (comm.revoked) [[unlikely]] return Engine::RevokedError();
-  if (IsPlain(mode) && SendAtOnce(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, &request)) {
+  if (IsPlain(mode) && SendNow(buffer, count, type, destination, tag, comm, channel, /*soon=*/false, &request)) {
     return request == nullptr ? Error() : WaitFor(request, nullptr);
   }
   const Stay stay;

@@ -10,7 +10,7 @@ namespace weft::mpi {
 namespace {
 
 // Posts the receives of those that heard the announcement: who hears it may not communicate. Registered while any waits for one.
-class Stage final : public ProgressStage {
+class PartitionedStage final : public ProgressStage {
  public:
   void Add(PartitionedReceive& receive) {
     receive.AddRef();
@@ -44,8 +44,8 @@ class Stage final : public ProgressStage {
   bool news_ = false;
 };
 
-Stage& TheStage() {
-  static auto* stage = new Stage;
+PartitionedStage& TheStage() {
+  static auto* stage = new PartitionedStage;
   return *stage;
 }
 

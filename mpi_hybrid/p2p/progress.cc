@@ -40,7 +40,7 @@ constexpr uint32_t kSocketsEvery = 4;      // so seldom are sockets polled while
 constexpr uint32_t kLivelySockets = 64;   // ... but in so many polls after something moved on them
 constexpr int kMostDoublings = 8;   // of the number of waits that do not spin after those that spun in vain
 
-struct Stage {
+struct StageEntry {
   ProgressStage* stage;
   int watched = -1;  // descriptor that the loop watches
 };
@@ -73,7 +73,7 @@ class Alarms final : public EventLoop::Timed {
 
 struct State {
   Alarms alarms;
-  std::vector<Stage> stages;
+  std::vector<StageEntry> stages;
   bool polling_stages = false;
   uint32_t polls = 0, lively_until = 0;  // the latter of the sockets
   bool in_epoll = false;   // a thread sleeps there
@@ -108,7 +108,7 @@ bool PollStages(State& state) {
 bool SocketsAreDue(State& state) {
   ++state.polls;
   if (state.polls % kSocketsEvery == 0 || static_cast<int32_t>(state.lively_until - state.polls) > 0) return true;
-  return std::none_of(state.stages.begin(), state.stages.end(), [](const Stage& entry) { return entry.stage->Awaited(); });
+  return std::none_of(state.stages.begin(), state.stages.end(), [](const StageEntry& entry) { return entry.stage->Awaited(); });
 }
 
 void EndSleepInEpoll(State& state) {
@@ -118,7 +118,7 @@ void EndSleepInEpoll(State& state) {
 }
 
 bool ArmStages(State& state, Device& device) {
-  for (Stage& stage : state.stages) {
+  for (StageEntry& stage : state.stages) {
     if (!stage.stage->Arm()) return false;
     const int fd = stage.stage->fd();
     if (fd == stage.watched) continue;
@@ -130,7 +130,7 @@ bool ArmStages(State& state, Device& device) {
 }
 
 void DisarmStages(State& state) {
-  for (const Stage& stage : state.stages) stage.stage->OnAwake();
+  for (const StageEntry& stage : state.stages) stage.stage->OnAwake();
 }
 
 void SleepInEpoll(State& state, Device& device, Watch& watch) {
@@ -169,8 +169,8 @@ void Progress::AddStage(ProgressStage* stage) {
 }
 
 void Progress::RemoveStage(ProgressStage* stage) {
-  std::vector<Stage>& stages = TheState().stages;
-  auto at = std::find_if(stages.begin(), stages.end(), [&](const Stage& entry) { return entry.stage == stage; });
+  std::vector<StageEntry>& stages = TheState().stages;
+  auto at = std::find_if(stages.begin(), stages.end(), [&](const StageEntry& entry) { return entry.stage == stage; });
   WEFT_CHECK(at != stages.end());
   if (at->watched >= 0 && ProcessDevice() != nullptr) ProcessDevice()->loop().Unwatch(at->watched);
   stages.erase(at);

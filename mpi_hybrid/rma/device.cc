@@ -35,7 +35,7 @@ constexpr int kConnectStepMs = 100;     // between looks whether a target that d
 // The first nudge of a target that does not answer its first message. The pauses grow to kLongestPause.
 constexpr std::chrono::milliseconds kFirstNudge{20};
 constexpr std::chrono::microseconds kGreetingStep{100};
-constexpr int kResolveMs = 2000;
+constexpr int kResolveOwnMs = 2000;
 constexpr std::chrono::seconds kPatience{30};  // with silence, and with want of room, as for messages (p2p/dial.h)
 constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{640};  // between tries; doubled each time
 constexpr int kCompletionsPerLink = Link::kDepth + kSlots;                // replies, too
@@ -53,7 +53,7 @@ struct DeletesInItsProcess {
 
 std::unique_ptr<Device, DeletesInItsProcess> g_device;
 
-Error Failed(const std::string& what, int error) {
+Error DeviceFailed(const std::string& what, int error) {
   if (IsShortage(error)) return Error(MPI_ERR_OTHER, what + ": " + DescribeShortage(error));
   return Error(MPI_ERR_OTHER, what + ": " + std::strerror(error) +
                                   "; one-sided communication needs an RDMA device (Weft's libibverbs.so.1 "
@@ -77,7 +77,7 @@ ibv_context* DeviceOf(rdma_cm_id* bound) {
   if (bound->verbs != nullptr) return bound->verbs;
   rdma_cm_id* probe = nullptr;
   if (rdma_create_id(nullptr, &probe, nullptr, RDMA_PS_TCP) != 0) return nullptr;
-  const bool resolved = rdma_resolve_addr(probe, nullptr, rdma_get_local_addr(bound), kResolveMs) == 0;
+  const bool resolved = rdma_resolve_addr(probe, nullptr, rdma_get_local_addr(bound), kResolveOwnMs) == 0;
   ibv_context* const context = resolved && probe->verbs != nullptr && IsWeft(probe->verbs) ? probe->verbs : nullptr;
   rdma_destroy_id(probe);  // librdmacm keeps its devices open
   errno = context == nullptr ? ENODEV : 0;
@@ -113,13 +113,13 @@ Error Device::Start() {
   }
   const size_t size = static_cast<size_t>(ThisJob().size);
   events_ = rdma_create_event_channel();
-  if (events_ == nullptr) return Failed("rdma_create_event_channel", errno);
+  if (events_ == nullptr) return DeviceFailed("rdma_create_event_channel", errno);
   fcntl(events_->fd, F_SETFL, fcntl(events_->fd, F_GETFL) | O_NONBLOCK);  // another thread may have taken what this one was woken for
   service_ = std::make_unique<Service>(*this);
   rdma_cm_id* listener = nullptr;
   WEFT_MPI_TRY(Listen(&listener));
   ibv_device_attr attributes{};
-  if (ibv_query_device(context_, &attributes) != 0) return Failed("ibv_query_device", errno);
+  if (ibv_query_device(context_, &attributes) != 0) return DeviceFailed("ibv_query_device", errno);
   max_reads_ = static_cast<uint32_t>(std::clamp(attributes.max_qp_init_rd_atom, 1, 64));
   ibv_port_attr port{};
   if (ibv_query_port(context_, listener->port_num == 0 ? 1 : listener->port_num, &port) == 0 &&
@@ -127,9 +127,9 @@ Error Device::Start() {
     max_message_ = std::min<uint64_t>(max_message_, port.max_msg_sz / 4096 * 4096);
   }
   domain_ = ibv_alloc_pd(context_);
-  if (domain_ == nullptr) return Failed("ibv_alloc_pd", errno);
+  if (domain_ == nullptr) return DeviceFailed("ibv_alloc_pd", errno);
   channel_ = ibv_create_comp_channel(context_);
-  if (channel_ == nullptr) return Failed("ibv_create_comp_channel", errno);
+  if (channel_ == nullptr) return DeviceFailed("ibv_create_comp_channel", errno);
   fcntl(channel_->fd, F_SETFL, fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
   most_entries_ = attributes.max_cqe;
   WEFT_MPI_TRY(MakeQueue(kFirstLinks));
@@ -143,13 +143,13 @@ Error Device::Start() {
   bounce_ = std::make_unique<BufferPool>(domain_, kBounceBytes, 4, 32, kSinkAccess);
   messages_ = std::make_unique<BufferPool>(domain_, kSlotBytes, 4, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
   proof_mr_ = ibv_reg_mr(domain_, proof_, sizeof proof_, kSinkAccess);
-  if (proof_mr_ == nullptr) return Failed("memory for one-sided operations cannot be registered", errno);
+  if (proof_mr_ == nullptr) return DeviceFailed("memory for one-sided operations cannot be registered", errno);
   return service_->Start(listener, attributes);
 }
 
 Error Device::MakeQueue(int links) {
   queue_ = ibv_create_cq(context_, std::min(most_entries_, kCompletionsPerLink * links), nullptr, channel_, 0);
-  return queue_ == nullptr ? Failed("ibv_create_cq", errno) : Error();
+  return queue_ == nullptr ? DeviceFailed("ibv_create_cq", errno) : Error();
 }
 
 // For one more link. It may use what it needs of the RNIC's memory only then: a job of many ranks in which few talk
@@ -159,7 +159,7 @@ Error Device::MakeRoomInQueue() {
   if (needed > queue_->cqe) {
     const int error = ibv_resize_cq(queue_, std::min(most_entries_, std::max(needed, 2 * queue_->cqe)));
     if (error != 0 || needed > queue_->cqe) {
-      return Failed("a completion queue of " + std::to_string(queue_->cqe) + " entries cannot grow to " +
+      return DeviceFailed("a completion queue of " + std::to_string(queue_->cqe) + " entries cannot grow to " +
                         std::to_string(needed) + ", for " + std::to_string(made_ + 1) + " targets",
                     error == 0 ? ENOSPC : error);
     }
@@ -180,7 +180,7 @@ Error Device::Listen(rdma_cm_id** listener) {
 
 Error Device::StartOn(const SocketAddress& address, rdma_cm_id** listener) {
   rdma_cm_id* id = nullptr;
-  if (rdma_create_id(service_->events(), &id, nullptr, RDMA_PS_TCP) != 0) return Failed("rdma_create_id", errno);
+  if (rdma_create_id(service_->events(), &id, nullptr, RDMA_PS_TCP) != 0) return DeviceFailed("rdma_create_id", errno);
   const bool bound = rdma_bind_addr(id, const_cast<sockaddr*>(address.get())) == 0;
   if (bound && (context_ = DeviceOf(id)) != nullptr && rdma_listen(id, 128) == 0) {
     address_ = *SocketAddress::From(rdma_get_local_addr(id), address.length());
@@ -189,7 +189,7 @@ Error Device::StartOn(const SocketAddress& address, rdma_cm_id** listener) {
   }
   const int error = errno == 0 ? ENODEV : errno;
   rdma_destroy_id(id);
-  return Failed("listening for RDMA connections on " + address.ToString(), error);
+  return DeviceFailed("listening for RDMA connections on " + address.ToString(), error);
 }
 
 Device::~Device() {

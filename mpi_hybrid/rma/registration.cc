@@ -1,19 +1,14 @@
 #include "mpi_hybrid/rma/registration.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/check.h"
+#include "base/page_size.h"
 
 namespace weft::mpi::rma {
 namespace {
 
 constexpr size_t kRemembered = 256;
-
-uintptr_t PageSize() {
-  static const uintptr_t size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  return size;
-}
 
 }  // namespace
 

@@ -57,7 +57,7 @@ bool AsksForRoom(ByteSpan message) {
   return header && header->wants_room;
 }
 
-Error Failed(const char* what) { return Error(MPI_ERR_OTHER, std::string(what) + ": " + DescribeShortage(errno)); }
+Error ShortOf(const char* what) { return Error(MPI_ERR_OTHER, std::string(what) + ": " + DescribeShortage(errno)); }
 
 }  // namespace
 
@@ -90,9 +90,9 @@ Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
   aside_ = std::make_unique_for_overwrite<uint8_t[]>(kSlotBytes);
   control_mr_ =
       ibv_reg_mr(device_.domain(), &control_, sizeof control_, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
-  if (control_mr_ == nullptr) return Failed("ibv_reg_mr");
+  if (control_mr_ == nullptr) return ShortOf("ibv_reg_mr");
   channel_ = ibv_create_comp_channel(device_.context());
-  if (channel_ == nullptr) return Failed("ibv_create_comp_channel");
+  if (channel_ == nullptr) return ShortOf("ibv_create_comp_channel");
   // For all that the job's other processes may send, and some of other jobs; for more of these they grow (GrowQueues).
   // Where the RNIC has no queue as long as that, fewer messages may be in flight (GiveRoom).
   most_entries_ = limits.max_cqe;
@@ -100,8 +100,8 @@ Error Service::Start(rdma_cm_id* listener, const ibv_device_attr& limits) {
   messages_ = ibv_create_cq(device_.context(), entries, nullptr, channel_, 0);
   sent_ = ibv_create_cq(device_.context(), entries, nullptr, channel_, 0);
   stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (messages_ == nullptr || sent_ == nullptr || stop_fd_ < 0) return Failed("ibv_create_cq");
-  if (!replies_.Start(sent_, *buffers_)) return Failed("memory for messages");
+  if (messages_ == nullptr || sent_ == nullptr || stop_fd_ < 0) return ShortOf("ibv_create_cq");
+  if (!replies_.Start(sent_, *buffers_)) return ShortOf("memory for messages");
   for (int fd : {channel_->fd, events_->fd}) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   AskForEvent();
 
@@ -346,7 +346,7 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, const Jo
                       .max_recv_sge = 1,
                       .max_inline_data = inline_bytes};
     if (rdma_create_qp(incoming.id, device_.domain(), &attributes) == 0) break;
-    if (inline_bytes == 0) return Failed("rdma_create_qp");
+    if (inline_bytes == 0) return ShortOf("rdma_create_qp");
   }
   GrowQueues();
   incoming.qp = incoming.id->qp;
@@ -365,7 +365,7 @@ Error Service::Accept(Incoming& incoming, const rdma_conn_param& asked, const Jo
   parameters.responder_resources = static_cast<uint8_t>(std::min<uint32_t>(max_reads_, asked.responder_resources));
   parameters.initiator_depth = asked.initiator_depth == 0 ? 0 : 1;
   parameters.rnr_retry_count = 7;
-  if (rdma_accept(incoming.id, &parameters) != 0) return Failed("rdma_accept");
+  if (rdma_accept(incoming.id, &parameters) != 0) return ShortOf("rdma_accept");
   return {};
 }
 
@@ -383,7 +383,7 @@ Error Service::GiveRoom(Incoming& incoming, uint32_t room) {
   const bool is_short = room == kFirstRoom;
   for (; incoming.room < room && room_given_ < static_cast<uint64_t>(messages_->cqe); ++incoming.room, ++room_given_) {
     const BufferPool::Buffer buffer = PoolOf(is_short).Take();
-    if (buffer.bytes == nullptr) return Failed("memory for messages");
+    if (buffer.bytes == nullptr) return ShortOf("memory for messages");
     WEFT_MPI_TRY(PostReceive(incoming, incoming.room, buffer, is_short));
   }
   return {};

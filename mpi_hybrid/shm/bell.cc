@@ -11,7 +11,7 @@
 namespace weft::mpi::shm {
 namespace {
 
-constexpr char kPrefix[] = "weft-bell-";
+constexpr char kBellPrefix[] = "weft-bell-";
 
 uint32_t BigEndian(const uint8_t* bytes) {
   return static_cast<uint32_t>(bytes[0]) << 24 | static_cast<uint32_t>(bytes[1]) << 16 |
@@ -27,7 +27,7 @@ bool Bell::Open() {
   const Nonce random = NewNonce();
   std::copy_n(random.begin(), key_.size(), key_.begin());
   Filter();
-  const AbstractName name(kPrefix, name_);
+  const AbstractName name(kBellPrefix, name_);
   return bind(socket_.fd(), name.get(), name.length) == 0;
 }
 
@@ -47,7 +47,7 @@ void Bell::Filter() const {
 
 // A queue that is full is a bell that rings already.
 void Bell::Ring(std::span<const uint8_t, sizeof(Nonce)> name, std::span<const uint8_t, sizeof(Key)> key) const {
-  const AbstractName to(kPrefix, name);
+  const AbstractName to(kBellPrefix, name);
   (void)sendto(socket_.fd(), key.data(), key.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.length);
 }
 

@@ -19,9 +19,7 @@
 namespace weft::mpi::shm {
 namespace {
 
-constexpr char kPrefix[] = "weft-node-";
-
-std::string KeyOf(int rank) { return kPrefix + std::to_string(rank); }
+std::string KeyOf(int rank) { return kNodePrefix + std::to_string(rank); }
 
 Descriptor ConnectTo(const Nonce& name) {
   Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -29,7 +27,7 @@ Descriptor ConnectTo(const Nonce& name) {
   const timeval patience = {.tv_sec = Gathering::kPatienceSeconds, .tv_usec = 0};
   setsockopt(made.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   setsockopt(made.fd(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-  const AbstractName address(kPrefix, name);
+  const AbstractName address(kNodePrefix, name);
   if (connect(made.fd(), address.get(), address.length) != 0) return {};
   return made;
 }

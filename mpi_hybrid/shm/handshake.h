@@ -10,6 +10,9 @@
 
 namespace weft::mpi::shm {
 
+// In front of the name of a host's socket, and of the key under which its rank publishes it.
+inline constexpr char kNodePrefix[] = "weft-node-";
+
 // The messages of a process that joins the memory of its host (gathering.h). Both ends are on one host, so numbers are
 // in native byte order. No I/O.
 struct GuestHello {

@@ -20,7 +20,6 @@
 namespace weft::mpi::shm {
 namespace {
 
-constexpr char kPrefix[] = "weft-node-";
 constexpr size_t kMostStrangers = 64;  // of this user, beside the guests; the oldest gives way
 
 bool SendMemory(int socket, const JobSecret::Proof& proof, int memory) {
@@ -44,7 +43,7 @@ bool SendMemory(int socket, const JobSecret::Proof& proof, int memory) {
 bool Host::Listen(size_t guests) {
   most_guests_ = guests + kMostStrangers;
   name_ = NewNonce();
-  const AbstractName name(kPrefix, name_);
+  const AbstractName name(kNodePrefix, name_);
   listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return listener_ && bind(listener_.fd(), name.get(), name.length) == 0 &&
          listen(listener_.fd(), static_cast<int>(most_guests_)) == 0;

@@ -7,6 +7,7 @@
 namespace weft::tool {
 
 // The subcommands. Each prints for people, and returns the exit status of `weft`.
+inline constexpr int kWrongCommandLine = 2;
 
 // Replaces this process by `command`, with Weft's libraries first. Returns only on failure: 127 if the program is not
 // found, 126 if it cannot be executed, 125 if Weft itself is not usable (no libraries, or an invalid setting).

@@ -12,7 +12,6 @@
 namespace weft::tool {
 namespace {
 
-constexpr int kWrongCommandLine = 2;
 constexpr size_t kWidth = 100;
 
 std::string Wrapped(const std::string& text, const std::string& indent) {

@@ -14,11 +14,9 @@ namespace tool = weft::tool;
 
 namespace {
 
-constexpr int kWrongCommandLine = 2;
-
 int Refuse(const std::string& why) {
   std::fprintf(stderr, "%s\n", why.c_str());
-  return kWrongCommandLine;
+  return tool::kWrongCommandLine;
 }
 
 // Usage lines of the subcommands as the manual writes them.

@@ -25,7 +25,7 @@ constexpr int kNotFound = 127;
 // calls on to the runtime's functions.
 constexpr const char* kAnyPreloadOrder = "verify_asan_link_order=0";
 
-std::string Quoted(const std::string& text) {
+std::string ShellWord(const std::string& text) {
   std::string quoted = "'";
   for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
@@ -99,10 +99,10 @@ int Env() {
     std::fprintf(stderr, "weft env: %s\n", problem.c_str());
     return kUnusable;
   }
-  std::printf("LD_LIBRARY_PATH=%s\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\nexport LD_LIBRARY_PATH\n", Quoted(folder).c_str());
+  std::printf("LD_LIBRARY_PATH=%s\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\nexport LD_LIBRARY_PATH\n", ShellWord(folder).c_str());
   std::vector<std::string> problems;
   if (const std::string paths = PathsLibrary(folder); weft::Settings::FromEnvironment(&problems).paths && !paths.empty()) {
-    const std::string word = Quoted(paths);
+    const std::string word = ShellWord(paths);
     std::printf("case \":$LD_PRELOAD:\" in *:%s:*) ;; *) LD_PRELOAD=\"${LD_PRELOAD:+$LD_PRELOAD:}\"%s; esac\nexport LD_PRELOAD\n",
                 word.c_str(), word.c_str());
     std::printf("case \":$ASAN_OPTIONS:\" in *:%s:*) ;; *) ASAN_OPTIONS=\"${ASAN_OPTIONS:+$ASAN_OPTIONS:}%s\"; esac\nexport ASAN_OPTIONS\n",

@@ -17,7 +17,6 @@
 namespace weft::tool {
 namespace {
 
-constexpr int kWrongCommandLine = 2;
 constexpr double kShortestInterval = 0.01, kLongestInterval = 3600;  // seconds
 
 using Row = std::map<std::string, std::string>;
@@ -124,7 +123,7 @@ void PrintPaths(const Look& look) {
   std::printf("* primary path\n");
 }
 
-std::string Quoted(const std::string& text) {
+std::string JsonString(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -148,7 +147,7 @@ std::string Json(const Row& row) {
   for (const auto& [key, value] : row) {
     // JSON has no hexadecimal numbers.
     const std::string number = value.starts_with("0x") ? std::to_string(std::strtoull(value.c_str(), nullptr, 16)) : value;
-    out += (out.empty() ? "" : ", ") + Quoted(key) + ": " + (IsNumber(key) && !value.empty() ? number : Quoted(value));
+    out += (out.empty() ? "" : ", ") + JsonString(key) + ": " + (IsNumber(key) && !value.empty() ? number : JsonString(value));
   }
   return out;
 }

@@ -13,7 +13,7 @@ namespace weft::mpi {
 namespace {
 
 constexpr int kAcceptsPerTurn = 64;  // before connections that are there have theirs
-constexpr auto kTellAgain = std::chrono::seconds(10);
+constexpr auto kTellOfStrangersAgain = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void Strangers::Accept() {
 
 void Strangers::OnShortage(int error, Clock::time_point now) {
   if (!starved_since_) starved_since_ = now;
-  if (!told_ || now - *told_ >= kTellAgain) {
+  if (!told_ || now - *told_ >= kTellOfStrangersAgain) {
     LogWarning("cannot accept a connection of another rank: " + DescribeShortage(error) + "; it waits");
     told_ = now;
   }

@@ -19,7 +19,7 @@ constexpr char kKey[] = "weft-p2p";
 constexpr size_t kStaging = 64 * 1024;
 constexpr size_t kDirectConnections = 4;  // up to so many are read without asking epoll first
 constexpr unsigned kEpollEvery = 32;      // rounds of reading directly, for listener and greetings
-constexpr auto kTellAgain = std::chrono::seconds(10);
+constexpr auto kTellOfShortageAgain = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -154,7 +154,7 @@ void TcpTransport::TryDial(ProcessId process) {
       call.dial.Begin(now);
       return OnDialEnd(process, call.dial.Failed(now, Dial::End::kNobody), Error(MPI_ERR_OTHER, std::strerror(error)));
     }
-    if (!told_of_shortage_ || now - *told_of_shortage_ >= kTellAgain) {
+    if (!told_of_shortage_ || now - *told_of_shortage_ >= kTellOfShortageAgain) {
       LogWarning(Format("cannot open a connection to %s: %s; trying again for %d s",
                         job_.processes.Describe(process).c_str(), DescribeShortage(error).c_str(),
                         static_cast<int>(Dial::kPatience.count())));

@@ -11,7 +11,7 @@ namespace {
 // What is lent, and is not said to be again for so long, is not.
 constexpr Duration kLendingLasts = std::chrono::microseconds(250);
 // How often the network's thread looks whether it is: more seldom while whoever it is lent to comes in time.
-constexpr Duration kFirstLook = std::chrono::microseconds(250), kLongestLook = std::chrono::milliseconds(1);
+constexpr Duration kShortestLook = std::chrono::microseconds(250), kLongestLook = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void Dispatcher::Arrange(Due due) {
     case Due::kNothing:
       return;
     case Due::kLook:
-      return ArmLook(kFirstLook);
+      return ArmLook(kShortestLook);
     case Due::kPost:
       network_->Post([this] {
         if (!alive_()) return;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "transport/sctp/usrsctp/header_sizes.h"
+
 namespace weft::transport::sctp {
 namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-constexpr size_t kCommonHeader = 12, kChunkHeader = 4, kParameterHeader = 4;
+constexpr size_t kChunkHeader = 4, kParameterHeader = 4;
 constexpr size_t kInitFixed = 16;        // behind the chunk's header
 constexpr uint32_t kLeastWindow = 1500;  // RFC 9260 section 3.3.2
 constexpr uint8_t kInit = 1, kInitAck = 2, kSack = 3, kAbort = 6, kError = 9;

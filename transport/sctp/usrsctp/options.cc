@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "transport/sctp/arguments.h"
+#include "transport/sctp/usrsctp/header_sizes.h"
 
 namespace weft::transport::sctp {
 namespace {
@@ -21,8 +22,6 @@ struct Thresholds {
   uint16_t path_retransmissions, potentially_failed, primary_switch;
 };
 constexpr uint16_t kNever = 0xffff;
-
-constexpr uint32_t kCommonHeader = 12, kUdpHeader = 8, kIp4Header = 20, kIp6Header = 40;
 
 template <typename Value>
 int Set(struct socket* socket, int name, const Value& value, int level = IPPROTO_SCTP) {
@@ -66,7 +65,7 @@ int ApplyTimes(struct socket* socket, const Settings& settings) {
 
 // Both kinds of IP get that of the longer header if both may be used.
 uint32_t RoomForChunks(int family, uint32_t mtu, bool over_udp) {
-  return (mtu - (family == AF_INET ? kIp4Header : kIp6Header) - kCommonHeader - (over_udp ? kUdpHeader : 0)) & ~3u;
+  return (mtu - (family == AF_INET ? kIp4Header : kIp6Header) - uint32_t{kCommonHeader} - (over_udp ? kUdpHeader : 0)) & ~3u;
 }
 
 int ApplyPaths(struct socket* socket, int family, const Settings& settings, uint32_t mtu, bool over_udp) {

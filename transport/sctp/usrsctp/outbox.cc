@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "transport/sctp/usrsctp/header_sizes.h"
 
 namespace weft::transport::sctp {
 namespace {
 
-constexpr size_t kBatch = 64;                 // packets of one system call
+constexpr size_t kSendBatch = 64;                 // packets of one system call
 constexpr size_t kMostOutgoing = 512 * 1024;  // bytes that wait for it
-constexpr size_t kCommonHeader = 12, kTagEnd = 8, kChecksumOffset = 8;  // RFC 9260 section 3.1
+constexpr size_t kTagEnd = 8;  // RFC 9260 section 3.1
 constexpr uint8_t kData = 0, kInit = 1, kInitAck = 2, kSack = 3, kAbort = 6, kShutdownComplete = 14;
 
 // Chunks that end an association, or begin one, are alone, or last.
@@ -30,7 +31,7 @@ bool IsSackAlone(std::span<const uint8_t> packet) {
 }  // namespace
 
 uint8_t* Outbox::Room(size_t bytes) {
-  if (outgoing_.size() >= 2 * kBatch || used_ + bytes > kMostOutgoing) Flush();
+  if (outgoing_.size() >= 2 * kSendBatch || used_ + bytes > kMostOutgoing) Flush();
   if (bytes > kMostOutgoing) return nullptr;
   if (bytes_.empty()) bytes_.resize(kMostOutgoing);
   return &bytes_[used_];
@@ -105,10 +106,10 @@ void Outbox::Flush() {
   Order();
   for (size_t next = 0; next < order_.size();) {
     DatagramSocket* const socket = order_[next]->socket;
-    OutgoingDatagram datagrams[kBatch];
-    iovec pieces[kBatch];
+    OutgoingDatagram datagrams[kSendBatch];
+    iovec pieces[kSendBatch];
     size_t count = 0;
-    for (; count < kBatch && next + count < order_.size() && order_[next + count]->socket == socket; ++count) {
+    for (; count < kSendBatch && next + count < order_.size() && order_[next + count]->socket == socket; ++count) {
       const Outgoing& out = *order_[next + count];
       pieces[count] = {.iov_base = &bytes_[out.offset], .iov_len = out.length};
       datagrams[count].to = out.to;

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/iovec_length.h"
+#include "transport/sctp/usrsctp/header_sizes.h"
 
 // --- usrsctp's own, which its public header does not name (0.9.5: user_socketvar.h, sctp_input.h, sctp_output.h,
 // sctputil.h, user_mbuf.h) ---
@@ -52,8 +53,6 @@ void m_freem(mbuf* first);
 namespace weft::transport::sctp {
 namespace {
 
-constexpr size_t kCommonHeader = 12, kChecksumOffset = 8;  // RFC 9260 section 3.1
-constexpr size_t kIp4Header = 20, kIp6Header = 40, kUdpHeader = 8;
 constexpr size_t kMostPacket = 65536;
 constexpr uint32_t kInterfaceDown = 3;  // SCTP_NOTIFY_INTERFACE_DOWN
 

@@ -13,17 +13,17 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "transport/sctp/usrsctp/guard.h"
+#include "transport/sctp/usrsctp/header_sizes.h"
 
 namespace weft::transport::sctp {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kBatch = 32;         // packets of one system call
+constexpr size_t kReceiveBatch = 32;         // packets of one system call
 constexpr size_t kFirstLook = 4;      // of the first of a look: those of a thread that spins mostly find none
 constexpr size_t kRoom = 65536;       // of one that comes
 constexpr int kBatchesOfOneLook = 4;  // so that one thread does not stay in here while packets keep coming
-constexpr size_t kCommonHeader = 12;
 constexpr uint8_t kCookieEcho = 10, kCookieAck = 11;
 // Associations that came and were not accepted yet: what is known of their peers.
 constexpr size_t kMostYoung = 4096;
@@ -144,9 +144,9 @@ void Stack::Attach(Host& host) {
       now_ = ticked_ = activity_ = host.network->Now();
       StartUsrsctp(*this, /*udp=*/true, known_);
       Configure();
-      incoming_bytes_.resize(kBatch * kRoom);
-      incoming_.resize(kBatch);
-      for (size_t i = 0; i < kBatch; ++i) incoming_[i].room = {.iov_base = &incoming_bytes_[i * kRoom], .iov_len = kRoom};
+      incoming_bytes_.resize(kReceiveBatch * kRoom);
+      incoming_.resize(kReceiveBatch);
+      for (size_t i = 0; i < kReceiveBatch; ++i) incoming_[i].room = {.iov_base = &incoming_bytes_[i * kRoom], .iov_len = kRoom};
     } else {
       AddAddresses(known_);
     }
@@ -201,7 +201,7 @@ bool Stack::TakeAll(Host& host) {
   bool any = false;
   for (DatagramSocket* socket : {host.udp.get(), host.native4.get(), host.native6.get()}) {
     for (int look = 0; socket != nullptr && look < kBatchesOfOneLook; ++look) {
-      const size_t most = look == 0 ? kFirstLook : kBatch;
+      const size_t most = look == 0 ? kFirstLook : kReceiveBatch;
       const size_t count = socket->Receive({incoming_.data(), most});
       counters_.input_batches += count > 0;
       for (size_t i = 0; i < count; ++i) {
