@@ -1,7 +1,7 @@
 """Conformance programs on the MPI_COMM_WORLD of several clients of an IMPI job: clients_test.py PROGRAM... RANKS+RANKS[+RANKS]...   (PROGRAM: below tests/)
 
-Each program runs with each number of ranks in each client, all on this host: an `impirun -server`, and an `impirun -client` for each number. Bazel's shards
-share the cases; --test_filter chooses some by name.
+Each program runs with each number of ranks in each client, all on this host: an `impirun -server`, and an `impirun -client` for each number. --test_filter
+chooses some by name.
 """
 
 import os
@@ -55,12 +55,9 @@ def add_case(program, ranks):
 def main():
     programs = [word for word in sys.argv[1:] if "/" in word]
     sizes = [[int(count) for count in word.split("+")] for word in sys.argv[1:] if "/" not in word]
-    cases = [(program, ranks) for program in programs for ranks in sizes]
-    shards, shard = int(os.environ.get("TEST_TOTAL_SHARDS", 1)), int(os.environ.get("TEST_SHARD_INDEX", 0))
-    if "TEST_SHARD_STATUS_FILE" in os.environ:
-        open(os.environ["TEST_SHARD_STATUS_FILE"], "w").close()
-    for case in cases[shard::shards]:
-        add_case(*case)
+    for program in programs:
+        for ranks in sizes:
+            add_case(program, ranks)
     chosen = os.environ.get("TESTBRIDGE_TEST_ONLY")
     sys.argv[1:] = ["-k", chosen] if chosen else []
     stock.main()
