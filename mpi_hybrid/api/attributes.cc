@@ -57,7 +57,7 @@ Error FindChangeable(int handle, AttributeOwner owner, Keyval** keyval) {
 }
 
 int CreateKeyval(const char* name, AttributeOwner owner, CopyFunction* copy, DeleteFunction* remove, int* keyval,
-           void* extra_state) {
+                 void* extra_state) {
   return Anywhere(name, [&]() -> Error {
     WEFT_MPI_TRY(CheckNotNull(keyval, "keyval"));
     *keyval = MakeKeyval(owner, copy, remove, extra_state).handle;

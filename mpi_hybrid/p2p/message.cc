@@ -76,7 +76,7 @@ void WriteToWire(Link& link, FrameHeader& header, const void* buffer, MPI_Aint c
 // Starts an eager message without a request when nothing stands in the way of writing it now. True: it was written in full,
 // or `*rest` is the request of what was not. `soon`: it may wait for others, and is short.
 inline bool SendNow(const void* buffer, MPI_Aint count, const Datatype& type, int destination, int tag, Comm& comm, Channel channel,
-                       bool soon, Request** rest) {
+                    bool soon, Request** rest) {
   Engine& engine = *ProcessEngine();
   Link* const link = engine.FindLink(comm.peer(destination));  // none to this process itself
   if (link == nullptr || !link->is_idle()) return false;
