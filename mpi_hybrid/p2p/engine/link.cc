@@ -269,7 +269,7 @@ bool Link::ReadStaged(std::span<const uint8_t> bytes, size_t stream) {
     if (in.header_have < FrameHeader::kLength) return true;
     in.header_have = 0;
     const std::optional<FrameHeader> header = FrameHeader::Parse(in.header_bytes, has_streams());
-    if (!header || !OnHeader(in, *header)) return false;
+    if (!header || !MaySay(*header) || !OnHeader(in, *header)) return false;
     if (!header->has_body()) OnFrameEnd();
   }
   return true;
@@ -352,7 +352,7 @@ bool Link::ReadRequest(std::span<const uint8_t> frame, uint64_t offer, uint64_t 
   uint8_t copy[FrameHeader::kLength];
   std::memcpy(copy, frame.data(), sizeof(copy));
   const std::optional<FrameHeader> header = FrameHeader::Parse(copy);
-  if (!header || header->kind != FrameKind::kRequest || header->length != bytes || !Arrived(*header)) return false;
+  if (!header || !MaySay(*header) || header->kind != FrameKind::kRequest || header->length != bytes || !Arrived(*header)) return false;
   return OnRequest(*header, offer);
 }
 

@@ -151,6 +151,8 @@ class Link {
   void Abandon(const Error& error);
 
  private:
+  // Ranks of this job send no external32.
+  bool MaySay(const FrameHeader& header) const { return foreign_ || (header.flags & kFlagExternal) == 0; }
   friend class Engine;
   // The input of one stream.
   struct Inbound {

@@ -96,7 +96,7 @@ uint32_t LikelyId(uint8_t choice) { return choice == 0xff ? 0xffffffff : 0x01000
 std::vector<uint8_t> LikelyFrame(const uint8_t* piece, bool streams) {
   FrameHeader header;
   header.kind = static_cast<FrameKind>(1 + piece[0] / 2 % 11);
-  header.flags = piece[1] & (kFlagSynchronous | kFlagRefused | kFlagExternal);
+  header.flags = piece[1] & (kFlagSynchronous | kFlagRefused);
   header.credit = piece[1] * 64u;
   header.context = piece[2] & 1 ? 4 : piece[2];
   header.source = piece[3] % 3;

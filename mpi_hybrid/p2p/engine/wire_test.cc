@@ -48,7 +48,7 @@ TEST(FrameHeaderTest, RefusesWhatIsNotAFrame) {
     size_t at;
     uint8_t value;
   };
-  for (const Damage damage : {Damage{0, 0}, {0, 13}, {0, 255}, {1, 8}, {1, 0x80}, {2, 1}, {3, 1}, {15, 0x80}, {19, 0x80}, {28, 1},
+  for (const Damage damage : {Damage{0, 0}, {0, 13}, {0, 255}, {1, 16}, {1, 0x80}, {2, 1}, {3, 1}, {15, 0x80}, {19, 0x80}, {28, 1},
                               {31, 0x80}, {39, 0x80}, {39, 0x41}}) {
     HeaderBytes bad = good;
     bad[damage.at] = damage.value;

@@ -50,7 +50,7 @@ struct Member : Process {
       : Process(rank, limits),
         endpoint(NameOf(rank), {.data_length = kDataLength, .tag = 1000}),
         impi(link(), endpoint, endpoint.AddPeer(NameOf(1 - rank), impi::Peer::kStandard, flow), contexts) {
-    link().Open(limits.window);
+    link().OpenForeign(limits.window);
   }
 
   OneCommunicator contexts;
