@@ -114,6 +114,7 @@ class GuestTest(stock.StockTest):
             crash = self.guest().crash()
             if not crash:
                 if failure:
+                    print(f"{self.id()}: the guest's kernel says:\n{self.guest().last_words()}", file=sys.stderr)
                     raise failure
                 return
             crashes.append(crash)

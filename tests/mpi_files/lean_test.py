@@ -16,7 +16,8 @@ class Lean(mpi.MpiTest):
         if self.sanitizer:
             self.skipTest("a sanitizer maps more than there may be")
         with tempfile.TemporaryDirectory() as directory:
-            self.run_job(2, stock.workspace_file("tests/mpi_files/lean"), os.path.join(directory, "file"), where)
+            self.run_job(2, stock.workspace_file("tests/mpi_files/lean"), os.path.join(directory, "file"), where,
+                         timeout=240)  # it computes for 16 s, most of them for lists of a million pieces; others compute beside it
 
     def test_with_buffers_in_common(self):
         self.collect(mpi.WeftUnderMpiexec, "together")

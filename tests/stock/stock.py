@@ -71,6 +71,7 @@ def weft_run():
     return [weft(), "run", "--"]
 
 
+@functools.lru_cache(maxsize=None)
 def sanitizer():
     """The sanitizer runtime that Weft's libraries were linked with ("asan", "tsan"), its file; or (None, None)."""
     library = os.path.join(os.path.dirname(os.path.realpath(weft())), "../lib/weft/libibverbs.so.1")
