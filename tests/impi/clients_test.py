@@ -1,4 +1,4 @@
-"""Conformance programs on the MPI_COMM_WORLD of several clients of an IMPI job: clients_test.py PROGRAM... RANKS+RANKS[+RANKS]...   (PROGRAM: below tests/)
+"""Conformance programs on the MPI_COMM_WORLD of several clients of an IMPI job: clients_test.py PROGRAM... RANKS+RANKS[+RANKS]...   (PROGRAM: its path in the workspace)
 
 Each program runs with each number of ranks in each client, all on this host: an `impirun -server`, and an `impirun -client` for each number. --test_filter
 chooses some by name.
@@ -48,7 +48,7 @@ class ImpiClients(mpi.MpiTest):
 
 def add_case(program, ranks):
     def case(self):
-        self.run_clients(ranks, stock.workspace_file(f"tests/{program}"))
+        self.run_clients(ranks, stock.workspace_file(program))
     setattr(ImpiClients, f"test_{program.replace('/', '_')}_at_{'_and_'.join(map(str, ranks))}", case)
 
 

@@ -73,6 +73,7 @@ class Packages(unittest.TestCase):
         weft, mpi = self.unpack("weft"), self.unpack("weft-mpi")
         self.assertEqual(output_of(os.path.join(weft, "usr/bin/weft"), "--version"), f"weft {VERSION}\n")
         self.assertEqual(output_of(os.path.join(mpi, "usr/bin/mpiexec.weft"), "-version"), f"mpiexec (Weft) {VERSION}\n")
+        self.assertEqual(output_of(os.path.join(mpi, "usr/bin/impirun"), "-version"), f"impirun (Weft) {VERSION}\n")
         for page in (os.path.join(weft, "usr/share/man/man1/weft.1.gz"), os.path.join(weft, "usr/share/man/man7/weft-faults.7.gz"),
                      os.path.join(mpi, "usr/share/man/man1/mpiexec.weft.1.gz")):
             self.assertIn(f'"weft {VERSION}"', output_of("zcat", page))
@@ -142,7 +143,7 @@ class Packages(unittest.TestCase):
                      "/usr/share/zsh/vendor-completions/_weft", f"{docs}/README.md", f"{docs}/docs/guides/testing-in-ci.md", f"{docs}/copyright",
                      f"{docs}/changelog.gz", "/usr/share/weft/examples/note_client.c"):
             self.assertIn(path, self.files("weft"))
-        for path in ("/usr/bin/mpiexec.weft", "/usr/bin/mpirun.weft", "/usr/bin/mpicc.weft", "/usr/bin/mpicxx.weft", "/usr/bin/mpifort.weft",
+        for path in ("/usr/bin/mpiexec.weft", "/usr/bin/mpirun.weft", "/usr/bin/impirun", "/usr/share/man/man1/impirun.1.gz", "/usr/bin/mpicc.weft", "/usr/bin/mpicxx.weft", "/usr/bin/mpifort.weft",
                      "/usr/lib/weft/libmpi.so.12", "/usr/lib/weft/include/mpi.h", "/usr/share/weft/examples/mpi/heat.c"):
             self.assertIn(path, self.files("weft-mpi"))
 

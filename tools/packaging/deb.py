@@ -27,12 +27,14 @@ COMPILERS = ["mpicc", "mpicxx", "mpic++", "mpif77", "mpif90", "mpifort"]
 # have too ends in ".weft" and gets its usual name by update-alternatives.
 PLACES = [
     ("bin/weft", "weft", "usr/bin/weft"),
+    ("bin/impirun", "weft-mpi", "usr/bin/impirun"),
     ("bin/*", "weft-mpi", "usr/bin/{}.weft"),
     ("include/mpi.h", "weft-mpi", "usr/lib/weft/include/mpi.h"),
     ("include/*", "weft", "usr/include/{}"),
     ("lib/weft/libmpi*", "weft-mpi", "usr/lib/weft/libmpi{}"),
     ("lib/weft/*", "weft", "usr/lib/weft/{}"),
     ("share/man/man1/mpiexec.1", "weft-mpi", "usr/share/man/man1/mpiexec.weft.1"),
+    ("share/man/man1/impirun.1", "weft-mpi", "usr/share/man/man1/impirun.1"),
     ("share/man/*", "weft", "usr/share/man/{}"),
     ("share/weft/examples/mpi/*", "weft-mpi", "usr/share/weft/examples/mpi/{}"),
     ("share/weft/*", "weft", "usr/share/weft/{}"),
@@ -68,9 +70,9 @@ def packages(version):
  MPICH run on it. Messages travel over sockets or the memory of the host,
  one-sided operations as RDMA.
  .
- This package has mpiexec, the wrappers of the compilers (mpicc.weft and others,
- which take part in the alternatives of MPICH and Open MPI), the library and
- examples.""",
+ This package has mpiexec, impirun (one job across several MPI libraries), the
+ wrappers of the compilers (mpicc.weft and others, which take part in the
+ alternatives of MPICH and Open MPI), the library and examples.""",
                 {"Depends": f"weft (= {version})", "Recommends": "gcc | c-compiler",
                  "Suggests": "gfortran, libmpich-dev, openssh-client"}),
     ]
