@@ -5,6 +5,7 @@
 #include <string>
 
 #include "mpi_hybrid/datatype/external32.h"
+#include "mpi_hybrid/p2p/engine/packed.h"
 #include "mpi_hybrid/p2p/foreign.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/engine/payload.h"
@@ -73,7 +74,8 @@ Error SendBuffered(const void* buffer, MPI_Aint count, const Datatype& type, int
     Payload(buffer, count, type).Take({copy, static_cast<size_t>(length)});
   }
   Request* send;
-  WEFT_MPI_TRY(StartSend(copy, length, *Datatype::Find(MPI_BYTE), destination, tag, comm, SendMode::kStandard, Channel::kPointToPoint,
+  const MPI_Datatype copied = IsPackedForClients(type, comm) ? MPI_PACKED : MPI_BYTE;
+  WEFT_MPI_TRY(StartSend(copy, length, *Datatype::Find(copied), destination, tag, comm, SendMode::kStandard, Channel::kPointToPoint,
                          &send));
   g_attached.segments.insert(before, {begin, begin + needed, send});
   return {};

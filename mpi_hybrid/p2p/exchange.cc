@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mpi_hybrid/datatype/external32.h"
+#include "mpi_hybrid/p2p/engine/packed.h"
 #include "mpi_hybrid/p2p/engine/payload.h"
 #include "mpi_hybrid/p2p/foreign.h"
 #include "mpi_hybrid/p2p/message.h"
@@ -112,7 +113,8 @@ Error StartExchangeInPlace(const ExchangeReceive& receive, int destination, int 
   } else {
     Payload(receive.buffer, receive.count, *receive.type).Take({exchange->copy.get(), length});
   }
-  const ExchangeSend send = {exchange->copy.get(), static_cast<MPI_Aint>(length), Datatype::Find(MPI_BYTE), destination, send_tag};
+  const MPI_Datatype copied = IsPackedForClients(*receive.type, comm) ? MPI_PACKED : MPI_BYTE;
+  const ExchangeSend send = {exchange->copy.get(), static_cast<MPI_Aint>(length), Datatype::Find(copied), destination, send_tag};
   return Start(exchange, send, receive, comm, request);
 }
 

@@ -13,6 +13,7 @@
 #include "mpi_hybrid/p2p/engine/engine.h"
 #include "mpi_hybrid/p2p/engine/lane.h"
 #include "mpi_hybrid/p2p/engine/operation.h"
+#include "mpi_hybrid/p2p/engine/packed.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
 
@@ -79,7 +80,7 @@ inline bool SendNow(const void* buffer, MPI_Aint count, const Datatype& type, in
                     bool soon, Request** rest) {
   Engine& engine = *ProcessEngine();
   Link* const link = engine.FindLink(comm.peer(destination));  // none to this process itself
-  if (link == nullptr || !link->is_idle()) return false;
+  if (link == nullptr || !link->is_idle() || IsPackedForClients(type, comm)) return false;
   const size_t length = static_cast<size_t>(count * type.size);
   if (length > (soon ? kMostSoon : engine.limits().eager) || !link->HasCredit(Link::CostOf(length))) return false;
   FrameHeader header = {.kind = FrameKind::kEager,

@@ -10,6 +10,7 @@
 #include "mpi_hybrid/datatype/external32.h"
 #include "mpi_hybrid/datatype/signature.h"
 #include "mpi_hybrid/core/tool_events.h"
+#include "mpi_hybrid/p2p/engine/packed.h"
 #include "mpi_hybrid/p2p/engine/pool.h"
 #include "mpi_hybrid/p2p/request/external_count.h"
 #include "mpi_hybrid/p2p/request/news.h"
@@ -103,6 +104,7 @@ Error Engine::StartSend(const void* buffer, MPI_Aint count, const Datatype& type
   send->payload = Payload(buffer, count, type);
   send->length = send->payload.left();
   send->buffer = buffer;
+  send->external = IsPackedForClients(type, comm);
   *request = send;
 
   const MatchKey envelope = {comm.send_context + static_cast<uint32_t>(channel), comm.rank, tag};
@@ -191,9 +193,10 @@ Request* Engine::ContinueSend(Link& link, const FrameHeader& header, const Paylo
 
 namespace {
 
-uint8_t FlagsOf(const SendRequest& send) {
-  return static_cast<uint8_t>((send.synchronous ? kFlagSynchronous : 0) | (send.excuse ? kFlagExcuse : 0));
+uint8_t UnusualData(const SendRequest& send) {
+  return static_cast<uint8_t>((send.excuse ? kFlagExcuse : 0) | (send.external ? kFlagExternal : 0));
 }
+uint8_t FlagsOf(const SendRequest& send) { return static_cast<uint8_t>((send.synchronous ? kFlagSynchronous : 0) | UnusualData(send)); }
 
 }  // namespace
 
@@ -223,7 +226,7 @@ void Engine::Announce(SendRequest& send, const MatchKey& envelope) {
   send.frame.send = &send;
   send.frame.body = 0;
   send.link->Enqueue(send.frame, {.kind = FrameKind::kRequest,
-                                  .flags = send.excuse ? kFlagExcuse : uint8_t{0},
+                                  .flags = UnusualData(send),
                                   .context = envelope.context,
                                   .tag = envelope.tag,
                                   .source = envelope.source,
@@ -237,7 +240,7 @@ void Engine::SendToSelf(SendRequest& send, const MatchKey& envelope) {
   Message* message = Pool<Message>::Take();
   message->envelope = envelope;
   message->length = length;
-  message->unusual = send.excuse ? kFlagExcuse : uint8_t{0};
+  message->unusual = UnusualData(send);
   if (receive == nullptr && !send.synchronous && length <= limits_.eager && self_stored_ + length <= limits_.window) {
     send.payload.Take({message->Allocate(length), length});
     message->arrived = length;
@@ -461,8 +464,11 @@ void Engine::Give(Message& message, ReceiveRequest& receive) {
   receive.Matched(message.envelope, message.length, message.unusual);
   if (message.send != nullptr) {
     SendRequest& send = *message.send;
+    const uint64_t length = message.length;
     message.Drop();
-    if (receive.capacity != 0 && receive.error.ok()) {
+    if (receive.external != nullptr) {
+      send.payload.Take({receive.external.get(), static_cast<size_t>(std::min(length, receive.capacity))});
+    } else if (receive.capacity != 0 && receive.error.ok()) {
       receive.error = CopyTyped(send.buffer, send.count, *send.type, receive.buffer, receive.count, *receive.type);
     }
     Finish(send);

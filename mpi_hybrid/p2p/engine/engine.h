@@ -50,8 +50,12 @@ class Engine {
   std::string Describe(ProcessId process) const;
   // Sets a function that is called for each link when it is made. It may call Link::OpenForeign, and OnGone.
   void set_on_link(std::function<void(Link&)> on_link) { on_link_ = std::move(on_link); }
-  // Sets the highest tag of a message on a foreign link; a send with a higher one fails with MPI_ERR_TAG.
-  void set_foreign_tag_bound(int tag) { foreign_tag_bound_ = tag; }
+  // There are processes of other clients. `tag` is the highest one of a message on a foreign link; a send with a higher one fails with MPI_ERR_TAG.
+  void AdmitForeign(int tag) {
+    admits_foreign_ = true;
+    foreign_tag_bound_ = tag;
+  }
+  bool admits_foreign() const { return admits_foreign_; }
   // Sets a function that is called for each process that died or left.
   void set_on_gone(std::function<void(ProcessId)> on_gone) { on_gone_ = std::move(on_gone); }
 
@@ -270,6 +274,7 @@ class Engine {
   const EngineLimits limits_;
   std::function<std::string(ProcessId)> describe_;
   std::function<void(Link&)> on_link_;
+  bool admits_foreign_ = false;
   int foreign_tag_bound_ = std::numeric_limits<int>::max();
   std::function<void(ProcessId)> on_gone_;
   std::vector<std::unique_ptr<Link>> links_;  // by process

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "mpi_hybrid/core/counters.h"
+#include "mpi_hybrid/datatype/external32.h"
 #include "mpi_hybrid/p2p/testing/engine_suite.h"
 #include "mpi_hybrid/p2p/testing/process.h"
 
@@ -423,6 +425,53 @@ TEST(EngineTest, ASendOfWhichAPartIsWrittenCanBeCancelled) {
         EXPECT_EQ(got, next);
       }
     }
+  }
+}
+
+// Of a communicator that spans clients of an IMPI job.
+struct OfClients : Comm::Extension {};
+
+// MPI_Pack made external32 for such a communicator; the receiver has the type of what was packed (MPI 4.0 section 5.2).
+TEST(EngineTest, PackedDataBetweenRanksOfAClientAreReceivedAsWhatTheyWere) {
+  for (const int receiver : {1, 0}) {  // the other process, or the sender itself
+    for (const int count : {3, 1000}) {  // an eager message, and an announced one
+      Pair pair(kSmall);
+      for (Process* process : {&pair.a, &pair.b}) {
+        process->engine.AdmitForeign(100);
+        process->comm->clients = std::make_unique<OfClients>();
+      }
+      const Datatype& doubles = *Datatype::Find(MPI_DOUBLE);
+      std::vector<double> values(static_cast<size_t>(count)), got(values.size());
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) + 0.5;
+      std::vector<uint8_t> packed(static_cast<size_t>(ExternalSize(count, doubles)));
+      PackExternal(values.data(), count, doubles, packed.data());
+      Process& to = receiver == 1 ? pair.b : pair.a;
+      Request *send, *receive;
+      ASSERT_TRUE(pair.a.engine
+                      .StartSend(packed.data(), static_cast<MPI_Aint>(packed.size()), *Datatype::Find(MPI_PACKED), receiver, 1, *pair.a.comm,
+                                 SendMode::kStandard, Channel::kPointToPoint, &send)
+                      .ok());
+      ASSERT_TRUE(to.engine.StartReceive(got.data(), count, doubles, 0, 1, *to.comm, Channel::kPointToPoint, &receive).ok());
+      pair.Settle();
+      for (Request* request : {send, receive}) {
+        EXPECT_TRUE(request->complete);
+        EXPECT_TRUE(request->error.ok()) << request->error.message();
+      }
+      EXPECT_EQ(got, values) << count << " to " << receiver;
+      for (Request* request : {send, receive}) request->Release();
+    }
+  }
+}
+
+TEST(EngineTest, WhereThereAreNoOtherClientsNobodySendsExternal32) {
+  for (const bool admits : {false, true}) {
+    Process b(1, kSmall);
+    if (admits) b.engine.AdmitForeign(100);
+    b.link().Open(kSmall.window);
+    uint8_t frame[FrameHeader::kLength + 4] = {};
+    FrameHeader{.kind = FrameKind::kEager, .flags = kFlagExternal, .context = 8, .tag = 1, .source = 0, .length = 4}.SerializeTo(
+        std::span<uint8_t, FrameHeader::kLength>(frame, FrameHeader::kLength));
+    EXPECT_EQ(b.link().ReadStaged(frame), admits);
   }
 }
 

@@ -57,6 +57,8 @@ void Link::OpenForeign(uint64_t window) {
   foreign_ = true;
 }
 
+bool Link::MaySay(const FrameHeader& header) const { return engine_.admits_foreign() || (header.flags & kFlagExternal) == 0; }
+
 // --- out ---
 
 void Link::AddCreditTo(FrameHeader& header) {

@@ -151,8 +151,8 @@ class Link {
   void Abandon(const Error& error);
 
  private:
-  // Ranks of this job send no external32.
-  bool MaySay(const FrameHeader& header) const { return foreign_ || (header.flags & kFlagExternal) == 0; }
+  // There is external32 only where there are other clients.
+  bool MaySay(const FrameHeader& header) const;
   friend class Engine;
   // The input of one stream.
   struct Inbound {

@@ -25,7 +25,7 @@ void SendRequest::Recycle() {
   Reset();
   link = nullptr;
   stage = Stage::kIdle;
-  synchronous = excuse = eager = cancelling = false;
+  synchronous = excuse = external = eager = cancelling = false;
   id = 0;
   type = nullptr;
   type_reference = nullptr;

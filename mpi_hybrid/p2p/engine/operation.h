@@ -54,6 +54,7 @@ class SendRequest : public Request {
   Stage stage = Stage::kIdle;
   bool synchronous = false;
   bool excuse = false;
+  bool external = false;  // the data are in external32 (IsPackedForClients)
   bool eager = false;
   bool cancelling = false;
   uint32_t id = 0;  // for the peer's answer; 0: none

@@ -33,7 +33,7 @@ ImpiTransport::ImpiTransport(const ImpiWorld& world, Engine& engine, EventLoop& 
       agent_(std::move(setup.agent)),
       endpoint_(NameOf(world, world.self()), world.job().limits()),
       in_(kRead) {
-  engine_.set_foreign_tag_bound(world.job().limits().tag);
+  engine_.AdmitForeign(world.job().limits().tag);
   engine_.set_on_link([this](Link& link) { OnLink(link); });
 }
 
