@@ -57,7 +57,7 @@ void Link::OpenForeign(uint64_t window) {
   foreign_ = true;
 }
 
-bool Link::MaySay(const FrameHeader& header) const { return engine_.admits_foreign() || (header.flags & kFlagExternal) == 0; }
+bool Link::MaySay(const FrameHeader& header) const { return foreign_ || engine_.admits_foreign() || (header.flags & kFlagExternal) == 0; }
 
 // --- out ---
 
