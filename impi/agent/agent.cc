@@ -13,20 +13,18 @@ bool IsAnswer(PacketType type) {
   return type == PacketType::kProtocolAck || type == PacketType::kSyncAck || type == PacketType::kCancelYes || type == PacketType::kCancelNo;
 }
 
-// Table 3.1: only the type counts. The rest is as LAM writes it.
-Packet FiniPacket() { return {.type = PacketType::kFini, .source = {{}, -1}, .destination = {{}, -1}}; }
-
 }  // namespace
 
 Agent::Agent(const Job& job, Setup setup, Time now) : job_(job), setup_(setup), of_host_(job.hosts().size(), kNobody) {
   WEFT_CHECK(setup_.host.value >= 0 && static_cast<size_t>(setup_.host.value) < job.hosts().size());
   const Job::Host& own = job.host(setup_.host);
   processes_ = own.processes;
-  for (int32_t i = 0; i < processes_; ++i) links_.emplace_back(WorldRank(own.first.value + i), job.limits(), setup_.process_budget);
+  for (int32_t i = 0; i < processes_; ++i) links_.emplace_back(WorldRank(own.first.value + i), Peer::kStandard, job.limits(), setup_.process_budget);
   for (size_t host = 0; host < job.hosts().size(); ++host) {
     if (job.hosts()[host].client == own.client) continue;
     of_host_[host] = static_cast<int32_t>(links_.size());
-    links_.emplace_back(HostRank(static_cast<int32_t>(host)), job.limits(), setup_.host_budget);
+    const bool is_lam = (setup_.lam_clients >> job.hosts()[host].client.value & 1) != 0;
+    links_.emplace_back(HostRank(static_cast<int32_t>(host)), is_lam ? Peer::kLam : Peer::kStandard, job.limits(), setup_.host_budget);
   }
   if (processes_ == 0) SendFini(now);
   CheckEnd();
@@ -147,11 +145,11 @@ Agent::Pair& Agent::PairOf(WorldRank source, WorldRank destination) {
 }
 
 void Agent::Add(Port to, CarriedPacket packet, int32_t payer) {
-  Outlet& outlet = At(to).outlet;
-  if (outlet.empty()) ready_.push_back(to);
+  Link& link = At(to);
+  if (link.outlet.empty()) ready_.push_back(to);
   if (payer != kNobody) links_[static_cast<size_t>(payer)].account += packet.size();
-  packet.WriteHeader();
-  outlet.Add({std::move(packet), payer});
+  packet.WriteHeader(link.peer, ++link.packets);
+  link.outlet.Add({std::move(packet), payer});
 }
 
 size_t Agent::Gather(Port port, std::span<ByteSpan> into) {
@@ -227,7 +225,7 @@ void Agent::Acknowledge(WorldRank source, WorldRank destination) {
 void Agent::SendFini(Time now) {
   for (size_t at = static_cast<size_t>(processes_); at < links_.size(); ++at) {
     if (!links_[at].fini_came) links_[at].silent_since = now;
-    Add(links_[at].port, CarriedPacket(FiniPacket()), kNobody);
+    Add(links_[at].port, CarriedPacket(FiniFor(Peer::kLam)), kNobody);  // table 3.1: only the type counts, so all may get what LAM looks for
   }
 }
 

@@ -52,6 +52,7 @@ class Agent {
     HostRank host;                         // whose agent this is
     size_t host_budget = 64 << 20;         // bytes, on the account of a host
     size_t process_budget = 4 << 20;       // bytes, on the account of a process
+    uint32_t lam_clients = 0;              // bit i: the hosts of client i are LAM/MPI's (message/departures.h)
     std::chrono::seconds fini_patience{60};  // a host may be silent so long when this one's FINI waits for its answer
   };
 
@@ -100,10 +101,12 @@ class Agent {
   static constexpr int32_t kNobody = -1;  // pays for what the agent made
 
   struct Link {
-    Link(Port which, const PacketLimits& limits, size_t most) : port(which), inlet(limits), budget(most) {}
+    Link(Port which, Peer who, const PacketLimits& limits, size_t most) : port(which), peer(who), inlet(limits), budget(most) {}
     Link(Link&&) = default;
     Link(const Link&) = delete;
     const Port port;
+    const Peer peer;
+    uint64_t packets = 0;  // that were added to outlet; protocol acknowledgements overtake others and keep their numbers
     Inlet inlet;
     Outlet outlet;
     const size_t budget;  // bytes

@@ -284,18 +284,23 @@ TEST_F(AgentTest, EndsWhenFiniWentBothWaysOnEachConnection) {
   EXPECT_EQ(agent->state(), State::kEnded);
 }
 
-// The capture of two LAM/MPI clients ends with these packets, with and without data ahead.
-TEST_F(AgentTest, FiniIsWhatLamSends) {
-  Begin();
-  Fini(WorldRank(0));
-  Fini(WorldRank(1));
-  EXPECT_EQ(HexOf(Bytes(HostRank(2))), "00000007" "00000000" + std::string(32, '0') + std::string(16, 'f') + std::string(32, '0') + std::string(16, 'f') +
-                                           std::string(2 * 72, '0'));
+// What the capture of two LAM/MPI clients ends with, but for the number: here it is the first packet.
+const std::string kFiniOfLam =
+    "00000007" "00000080" "00000000000000000000000000000000ffffffffffffffff" "00000000000000000000000000000000ffffffffffffffff"
+    "0000000000000000" "0000000000000000" "0000000000000080" "ffffffff" "ffffffff" "0000000000000000" "0000000000000001"
+    "ffffffffffffffff" "0000000000000000" "0000000000000000";
+
+TEST_F(AgentTest, LamGetsAndSendsFiniInItsOwnWay) {
+  for (const bool lam : {false, true}) {
+    Begin({.lam_clients = lam ? 2u : 0u});
+    Fini(WorldRank(0));
+    Fini(WorldRank(1));
+    EXPECT_EQ(HexOf(Bytes(HostRank(2))), lam ? kFiniOfLam
+                                                 : "00000007" "00000000" + std::string(32, '0') + std::string(16, 'f') + std::string(32, '0') +
+                                                       std::string(16, 'f') + std::string(2 * 72, '0'));
+  }
   std::vector<uint8_t> lam(Packet::kSize);
-  ASSERT_TRUE(ParseHex("00000007" "00000080" "00000000000000000000000000000000ffffffffffffffff" "00000000000000000000000000000000ffffffffffffffff"
-                       "0000000000000000" "0000000000000000" "0000000000000080" "ffffffff" "ffffffff" "0000000000000000" "000000000000001c"
-                       "ffffffffffffffff" "0000000000000000" "0000000000000000",
-                       lam));
+  ASSERT_TRUE(ParseHex(kFiniOfLam, lam));
   agent->OnBytes(HostRank(2), lam, now);
   EXPECT_TRUE(agent->IsOver(HostRank(2))) << agent->reason();
 }

@@ -11,6 +11,7 @@
 
 #include "base/byte_reader.h"
 #include "base/result.h"
+#include "impi/message/departures.h"
 #include "impi/wire/packet.h"
 
 namespace weft::impi {
@@ -23,7 +24,8 @@ struct CarriedPacket {
   explicit CarriedPacket(const Packet& header) : packet(header), bytes(std::make_unique_for_overwrite<uint8_t[]>(Packet::kSize + header.data_length)) {}
   size_t size() const { return Packet::kSize + packet.data_length; }
   std::span<uint8_t> data() { return {bytes.get() + Packet::kSize, packet.data_length}; }
-  void WriteHeader() { packet.Serialize(std::span<uint8_t, Packet::kSize>(bytes.get(), Packet::kSize)); }
+  // `number`: of the packet, for LAM.
+  void WriteHeader(Peer peer = Peer::kStandard, uint64_t number = 0) { SerializeFor(peer, packet, number, std::span<uint8_t, Packet::kSize>(bytes.get(), Packet::kSize)); }
 };
 
 // Takes packets from a stream that may be cut anywhere. It keeps one packet that has not come whole: at most a header and IMPI_C_DATALEN bytes.

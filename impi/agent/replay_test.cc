@@ -1,8 +1,10 @@
-// Weft's agent in the place of one of two LAM/MPI hosts: each packet of their captured job goes through it, and has to come out as it was.
+// Weft's agent in the place of one of two LAM/MPI hosts: each packet of their captured job goes through it, and has to come out as it was: to a process in all
+// that the specification says, to LAM in every byte but those of pk_cid in packets without data, which LAM does not set.
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 
@@ -21,7 +23,7 @@ Announcement Lam(const char* address, uint32_t port, int64_t number) {
 TEST(ImpiAgentReplay, AJobOfLamGoesThrough) {
   const std::vector<Announcement> clients{Lam("127.0.0.2", 60649, 2211), Lam("127.0.0.1", 34853, 2209)};
   const Job job = testing::JobOf(clients, 0);
-  Agent agent(job, {.host = HostRank(0)}, {});
+  Agent agent(job, {.host = HostRank(0), .lam_clients = 2}, {});
   std::ifstream capture("impi/agent/testdata/lam_packets.txt");
   ASSERT_TRUE(capture.is_open());
   std::array<int, static_cast<size_t>(kLastPacketType) + 1> seen{};
@@ -48,7 +50,13 @@ TEST(ImpiAgentReplay, AJobOfLamGoesThrough) {
     ASSERT_EQ(out[0].size(), Packet::kSize + packet->data_length);
     const auto again = Packet::Parse(std::span<const uint8_t, Packet::kSize>(out[0].data(), Packet::kSize), job.limits());
     ASSERT_TRUE(again.ok()) << again.error();
-    EXPECT_EQ(*again, *packet);
+    if (from_peer) {
+      EXPECT_EQ(*again, *packet);
+    } else {
+      constexpr size_t kContextAt = 88;
+      if (!packet->has_data()) std::fill_n(header.begin() + kContextAt, sizeof(uint64_t), uint8_t{0});
+      EXPECT_EQ(HexOf(out[0].first(Packet::kSize)), HexOf(header)) << line;
+    }
     agent.Wrote(to, out[0].size(), {});
   }
   EXPECT_EQ(agent.state(), Agent::State::kEnded);

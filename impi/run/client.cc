@@ -115,9 +115,9 @@ std::vector<ProcessName> NamesOf(const HostId& host, int port, int count) {
   return names;
 }
 
-Agent::Setup AgentFor(const Job& job, HostRank host) {
+Agent::Setup AgentFor(const Job& job, HostRank host, uint32_t lam_clients) {
   const auto share = [](size_t all, size_t among, size_t least, size_t most) { return std::clamp(all / std::max<size_t>(among, 1), least, most); };
-  Agent::Setup setup{.host = host};
+  Agent::Setup setup{.host = host, .lam_clients = lam_clients};
   setup.process_budget = share(kAllProcesses, static_cast<size_t>(job.host(host).processes), 256 << 10, 4 << 20);
   setup.host_budget = share(kAllHosts, job.hosts().size(), 4 << 20, 64 << 20);
   return setup;
@@ -191,10 +191,11 @@ class Client {
     listener.Close();
     auto agent = AgentListener::Open();
     if (!agent.ok()) return agent.error();
-    Carrier::Setup setup{.agent = AgentFor(job, host), .ranks = std::vector<int32_t>(static_cast<size_t>(ranks_)), .welcome = {}, .warn = Warn};
-    std::iota(setup.ranks.begin(), setup.ranks.end(), 0);
     const uint32_t others = ~(uint32_t{1} << options_.client) & static_cast<uint32_t>((uint64_t{1} << job.clients()) - 1);
-    setup.welcome = Welcome::Serialize(job.self(), job.clients(), link_->dialogue().told(), setup.ranks, options_.lam_peers ? others : 0);
+    const uint32_t lam_clients = options_.lam_peers ? others : 0;
+    Carrier::Setup setup{.agent = AgentFor(job, host, lam_clients), .ranks = std::vector<int32_t>(static_cast<size_t>(ranks_)), .welcome = {}, .warn = Warn};
+    std::iota(setup.ranks.begin(), setup.ranks.end(), 0);
+    setup.welcome = Welcome::Serialize(job.self(), job.clients(), link_->dialogue().told(), setup.ranks, lam_clients);
     const std::string agents_address = agent->address;
     Carrier carrier(job, std::move(setup), std::move(*hosts), std::move(*agent));
     if (auto why = process_.Start(agents_address)) return *why;

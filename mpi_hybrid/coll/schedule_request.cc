@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "mpi_hybrid/coll/spanning.h"
 #include "mpi_hybrid/coll/tags.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/progress.h"
@@ -198,6 +199,10 @@ int ScheduleRequest::TagOf(const Step& step) const {
   return step.local ? tags::Local(tag_) : tag_;
 }
 
+Channel ScheduleRequest::ChannelOf(const Step& step) {
+  return step.tag == 0 ? Channel::kCollective : ChannelBetweenClients(CommOf(step), step.peer, step.tag);
+}
+
 MPI_Aint ScheduleRequest::CountToSend(const Step& step) const { return spoiled_ ? 0 : step.count; }
 
 SendMode ScheduleRequest::ModeToSend() const { return excused_ ? SendMode::kExcuse : SendMode::kStandard; }
@@ -206,9 +211,9 @@ void ScheduleRequest::Begin(const Step& step) {
   Request* request = nullptr;
   Error failed = step.kind == Step::Kind::kSend
                      ? StartSend(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step),
-                                 ModeToSend(), Channel::kCollective, &request)
+                                 ModeToSend(), ChannelOf(step), &request)
                      : StartReceive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step),
-                                    Channel::kCollective, &request);
+                                    ChannelOf(step), &request);
   if (!failed.ok()) [[unlikely]]
     return step.kind == Step::Kind::kReceive ? NoteReceive(std::move(failed)) : NoteSend(std::move(failed));
   if (request->complete)
@@ -220,12 +225,12 @@ void ScheduleRequest::Begin(const Step& step) {
 void ScheduleRequest::Direct(const Step& step) {
   if (step.kind == Step::Kind::kSend) {
     NoteSend(Send(step.from, CountToSend(step), *step.type, step.peer, TagOf(step), CommOf(step), ModeToSend(),
-                  Channel::kCollective));
+                  ChannelOf(step)));
     return;
   }
   MPI_Status message{};
   Error failed =
-      Receive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step), Channel::kCollective, &message);
+      Receive(step.to, step.count, *step.type, step.peer, TagOf(step), CommOf(step), ChannelOf(step), &message);
   if (failed.ok()) return CheckLength(step, message);
   NoteReceive(std::move(failed));
 }

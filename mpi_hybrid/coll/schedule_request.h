@@ -67,6 +67,7 @@ class ScheduleRequest final : public Request {
   void CheckLength(const Step& step, const MPI_Status& message);
   Comm& CommOf(const Step& step) { return step.local ? *comm->local_comm : *comm; }
   int TagOf(const Step& step) const;
+  Channel ChannelOf(const Step& step);
   bool AtEnd() const { return next_ == schedule.steps().size(); }
 
   int tag_ = 0;

@@ -29,7 +29,8 @@ const Datatype& Int() { return *Datatype::Find(MPI_INT); }
 
 Clients::Limits LimitsOfJob() {
   const impi::Job& job = TheWorld().job();
-  return {.long_from = job.crossover_size(), .tree_from = job.max_linear()};
+  // LAM/MPI is linear with IMPI_C_COLL_MAXLINEAR clients, too (section 2.3.5 has that many logarithmic).
+  return {.long_from = job.crossover_size(), .tree_from = job.max_linear() + (TheWorld().HasLam() ? 1 : 0)};
 }
 
 std::unique_ptr<Clients> MakeClients(const Comm& comm) {
@@ -115,6 +116,11 @@ Error CheckCollective(const Comm& comm, bool by_protocol) {
   if (TheWorld().job().limits().tag >= tags::kLocal - 1) return {};
   return NotInImpi("IMPI has only blocking collectives, and the tag bound of the job, " + std::to_string(TheWorld().job().limits().tag) +
                    ", is too low for others: there are none");
+}
+
+Channel ChannelBetweenClients(const Comm& comm, int peer, int tag) {
+  const bool with_lam = TheWorld().IsLam(TheWorld().ClientOf(comm.peer(peer)));
+  return with_lam && tag == Clients::kReduceTag ? Channel::kPointToPoint : Channel::kCollective;
 }
 
 Error CheckWithinClient(const Comm& comm, const char* what) {

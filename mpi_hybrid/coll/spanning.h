@@ -9,6 +9,7 @@
 #include "mpi_hybrid/coll/clients.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/p2p/engine/channel.h"
 
 // Communicators that span clients of an IMPI job (IMPI 0.0, chapter 4): their state, and their constructors.
 //
@@ -43,6 +44,9 @@ Error CheckCollective(const Comm& comm, bool by_protocol);
 
 // Of a communicator that spans clients, the error of what IMPI does not carry (windows, files, ...); else none. `what`: "windows".
 Error CheckWithinClient(const Comm& comm, const char* what);
+
+// Of a message of the protocol with `peer`, of another client: collective, but for reductions with LAM/MPI, which has those among the messages.
+Channel ChannelBetweenClients(const Comm& comm, int peer, int tag);
 
 // Makes MPI_COMM_WORLD span the clients, after StartDevice.
 Error SpanWorld(Comm& world);

@@ -38,6 +38,7 @@ class ImpiWorld {
   impi::ClientRank ClientOf(ProcessId process) const { return job_.host(job_.process(RankOf(process)).host).client; }
   // impi/message/departures.h
   bool IsLam(impi::ClientRank client) const { return (lam_clients_ >> client.value & 1) != 0; }
+  bool HasLam() const { return lam_clients_ != 0; }
   bool IsForeign(ProcessId process) const { return process >= first_foreign_ && process < end_; }
   bool AnyForeign(std::span<const ProcessId> processes) const {
     return std::any_of(processes.begin(), processes.end(), [this](ProcessId process) { return IsForeign(process); });

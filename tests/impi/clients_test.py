@@ -6,44 +6,17 @@ chooses some by name.
 
 import os
 import sys
-import time
 
-import mpi
+import impi_jobs
 import stock
 
 
-class ImpiClients(mpi.MpiTest):
-    library = mpi.WeftUnderMpiexec
+class ImpiClients(impi_jobs.ImpiTest):
 
-    def start_words(self, *words):
-        job = mpi.Job([stock.workspace_file("impi/impirun"), *words], {**self.library.settings(), "IMPI_AUTH_NONE": "1"})
-        self.addCleanup(job.kill)
-        return job
-
-    def address_of(self, server):
-        deadline = time.monotonic() + mpi.TIMEOUT * self.slow
-        while "\n" not in server.output:
-            self.assertIsNone(server.status, server.output)
-            self.assertLess(time.monotonic(), deadline, "the server does not say where it is")
-            time.sleep(mpi.POLL_SECONDS)
-        return server.output.splitlines()[0]
-
-    def run_clients(self, ranks, program, *arguments):
-        server = self.start_words("-server", str(len(ranks)))
-        address = self.address_of(server)
-        clients = [self.start_words("-client", str(number), address, "-n", str(count), program, *arguments) for number, count in enumerate(ranks)]
-        deadline = time.monotonic() + mpi.TIMEOUT * self.slow
-        for job in [*clients, server]:
-            if not job.wait(max(0, deadline - time.monotonic())):
-                self.fail(f"{' '.join(job.words)}\nstill runs; " + self.report(server, clients) + "".join(client.stacks() for client in clients))
-        if any(job.status != 0 for job in [*clients, server]):
-            self.fail(self.report(server, clients))
-        for job in [*clients, server]:
-            self.assertEqual(job.left_behind(), [], " ".join(job.words))
-
-    @staticmethod
-    def report(server, clients):
-        return "".join(f"{' '.join(job.words)}\nexit status {job.status}; output:\n{job.output}\n" for job in [server, *clients])
+    def run_clients(self, ranks, program):
+        server, address = self.serve(len(ranks))
+        clients = [self.start_words("-client", str(number), address, "-n", str(count), program) for number, count in enumerate(ranks)]
+        self.await_end(server, clients)
 
 
 def add_case(program, ranks):
