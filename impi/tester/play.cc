@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <utility>
 
 #include "base/byte_writer.h"
@@ -11,7 +12,22 @@
 namespace weft::impi::tester {
 namespace {
 
-std::string CommandText(const Command& command) { return NameOf(command.code) + " with " + Dump(command.payload); }
+// "COLL IMPI_C_NHOSTS, mask 0x3, 8 bytes: 00000001 00000001". `from_server`: what is in front of the values of COLL
+// differs.
+std::string CommandText(const Command& command, bool from_server) {
+  const std::string name = NameOf(command.code);
+  if (command.code == CommandCode::kColl && from_server) {
+    if (const auto told = Collected::FromServer(command)) {
+      std::array<char, 24> mask;
+      std::snprintf(mask.data(), mask.size(), ", mask 0x%x, ", told->clients);
+      return name + " " + NameOf(told->label) + mask.data() + Dump(told->values);
+    }
+  } else if (command.code == CommandCode::kColl) {
+    if (const auto said = Collected::FromClient(command))
+      return name + " " + NameOf(said->label) + ", " + Dump(said->values);
+  }
+  return name + " with " + Dump(command.payload);
+}
 
 // What waits in it, taken: after this, the play fails.
 std::string DumpOf(CommandReader& reader) {
@@ -158,7 +174,7 @@ Play::Outcome Play::Try(const Step& step, Time now) {
         const Command command{step.code, step.values.bytes()};
         bytes = command.Serialize();
         if (step.length) ByteWriter(MutableByteSpan(bytes).subspan(4)).U32(static_cast<uint32_t>(*step.length));
-        Trace("to " + step.connection + ": " + CommandText(command));
+        Trace("to " + step.connection + ": " + CommandText(command, script_.target == Target::kClient));
       } else {
         Trace("to " + step.connection + ": words, " + Dump(bytes));
       }
@@ -250,9 +266,10 @@ Play::Outcome Play::TryHear(const Step& step) {
     }
     return WaitFor(*connection);
   }
-  Trace("from " + step.connection + ": " + CommandText(*command));
+  Trace("from " + step.connection + ": " + CommandText(*command, script_.target == Target::kServer));
   if (command->code != step.code) {
-    Fail("expected is " + impi::NameOf(step.code) + ", and this came: " + CommandText(*command));
+    Fail("expected is " + impi::NameOf(step.code) +
+         ", and this came: " + CommandText(*command, script_.target == Target::kServer));
   } else if (const auto at = step.values.FirstDifference(command->payload)) {
     Fail("byte " + std::to_string(*at) + " differs: expected is " + Dump(step.values.bytes()) +
          ", and this came: " + Dump(command->payload));
@@ -298,12 +315,12 @@ Play::Outcome Play::TryExchange(const Step& step, Time now) {
   Connection& connection = connections_[kServerConnection];
   if (!exchange_) exchange_.emplace(script_, setup_.hosts, now);
   if (const auto came = connection.reader.NextWords(connection.reader.waiting()); !came->empty()) {
-    Trace("from server: " + Dump(*came));
+    TraceExchange(*came, /*from_client=*/true);
     exchange_->OnBytes(*came, now);
   }
   const Bytes answer = exchange_->TakeOutput();
   if (!answer.empty()) {
-    Trace("to server: " + Dump(answer));
+    TraceExchange(answer, /*from_client=*/false);
     owner_.Send(kServerConnection, answer);
   }
   const bool refused = step.kind == Step::Kind::kRefused;
@@ -545,6 +562,28 @@ void Play::Fail(const std::string& reason) {
   state_ = State::kFailed;
   const Step& step = script_.steps[next_];
   failure_ = {step.line, step.text, reason};
+}
+
+void Play::TraceExchange(ByteSpan bytes, bool from_client) {
+  CommandReader& reader = from_client ? said_ : heard_;
+  size_t& words = from_client ? said_words_ : heard_words_;
+  const std::string who = from_client ? "from server: " : "to server: ";
+  reader.Append(bytes);
+  for (;;) {
+    if (words != 0) {
+      const auto taken = reader.NextWords(words);
+      if (!taken) return;
+      Trace(who + "words, " + Dump(*taken));
+      words = 0;
+      if (!from_client && AuthChoice::Parse(*taken).which == static_cast<int>(AuthMethod::kKey)) said_words_ = kKeySize;
+      continue;
+    }
+    const auto command = reader.NextCommand();
+    if (!command) return;
+    Trace(who + CommandText(*command, !from_client));
+    // The server's answer to it says what follows.
+    if (from_client && command->code == CommandCode::kAuth) return;
+  }
 }
 
 void Play::Trace(const std::string& line) {

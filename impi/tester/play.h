@@ -124,6 +124,7 @@ class Play {
   std::string NameOf(const ProcessName& process) const;
 
   void Fail(const std::string& reason);
+  void TraceExchange(ByteSpan bytes, bool from_client);
   void Trace(const std::string& line);
 
   const Script& script_;
@@ -137,6 +138,10 @@ class Play {
   std::map<std::string, Connection> connections_;
   std::optional<int> exit_status_;
   std::optional<Exchange> exchange_;
+  // For the trace of the exchange: what the client under test says, and what it hears. Words without a header come
+  // first, the server's choice, and behind AUTH, the key if it is chosen.
+  CommandReader said_{kMostWaiting}, heard_{kMostWaiting};
+  size_t said_words_ = 0, heard_words_ = AuthChoice::kSize;
   std::optional<Job> job_;
   bool packets_ = false;  // connections of hosts carry packets
   std::map<Pair, std::deque<Received>> received_;

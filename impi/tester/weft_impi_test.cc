@@ -12,6 +12,7 @@
 #include "base/version.h"
 #include "impi/tester/report.h"
 #include "impi/tester/run/options.h"
+#include "impi/tester/run/page_server.h"
 #include "impi/tester/run/stage.h"
 #include "impi/tester/run/verdict.h"
 #include "impi/tester/script.h"
@@ -21,6 +22,15 @@ namespace {
 using namespace weft::impi::tester;
 using Words = std::vector<std::string>;
 constexpr int kWrong = 2;  // exit status for a wrong command line or script
+
+volatile sig_atomic_t g_stopped = 0;  // by a signal
+
+// The implementation under test has a process group of its own: a signal to this program has to end it, too.
+void EndOnSignals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_stopped = 1; };
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaction(number, &action, nullptr);
+}
 
 int Complain(const std::string& text) {
   std::fprintf(stderr, "weft-impi-test: %s\n", text.c_str());
@@ -83,12 +93,19 @@ int Run(const Options& options) {
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);
   };
+  EndOnSignals();
+  if (options.page) {
+    const std::string why = ServePage(
+        *scripts, options.subject, *options.page, [] { return g_stopped != 0; }, say);
+    return why.empty() ? 0 : Complain(why);
+  }
   std::vector<Outcome> outcomes;
   for (const Script& script : *scripts) {
-    const Verdict verdict = RunScript(script, options.subject, say, {});
+    const Verdict verdict = RunScript(script, options.subject, say, [](size_t) { return g_stopped == 0; });
     std::fputs(TextOf(script, verdict, options.traces).c_str(), stdout);
     std::fflush(stdout);
     outcomes.push_back({script.clause, verdict.passed});
+    if (g_stopped != 0) return 1;
   }
   std::printf("\n%s", Summary(outcomes).c_str());
   return std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& outcome) { return outcome.passed; }) ? 0 : 1;

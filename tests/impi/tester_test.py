@@ -37,15 +37,15 @@ class OwnServer(unittest.TestCase):
 
 
 class WrongServers(unittest.TestCase):
-    def fails(self, fault, script, *texts):
-        status, output, errors = test("server", "-patience", "1", os.path.join(SCRIPTS, script), "--", sys.executable, FAKE, fault)
+    def fails(self, fault, script, *texts, patience=60):
+        status, output, errors = test("server", "-patience", str(patience), os.path.join(SCRIPTS, script), "--", sys.executable, FAKE, fault)
         self.assertEqual((status, errors), (1, ""), output)
         self.assertIn("all: 0 of 1 passed", output)
         for text in texts:
             self.assertIn(text, output)
 
     def test_one_that_is_silent(self):
-        self.fails("silent", "2.3.3-none.script", "2.3.3   FAILED", "2.3.3-none.script:9: hear-words a 0 0", "did not come within 1 seconds", "to a: AUTH")
+        self.fails("silent", "2.3.3-none.script", "2.3.3   FAILED", "2.3.3-none.script:9: hear-words a 0 0", "did not come within 10 seconds", "to a: AUTH", patience=10)
 
     def test_one_that_is_hasty(self):
         self.fails("hasty", "2.3.4-size.script", ": quiet a", "nothing is expected, and this came: 12 bytes: 494d5049")
@@ -54,12 +54,21 @@ class WrongServers(unittest.TestCase):
         self.fails("miscounts", "2.3.3-none.script", ": hear a IMPI 1", "expected is 4 bytes: 00000001, and this came: 4 bytes: 00000002")
 
     def test_one_that_prints_no_address(self):
-        self.fails("mute", "2.2.1-address.script", "did not print HOST:PORT in time (section 2.2.1)")
+        self.fails("mute", "2.2.1-address.script", "did not print HOST:PORT in time (section 2.2.1)", patience=1)
 
     def test_one_that_does_not_exist(self):
         status, output, _ = test("server", os.path.join(SCRIPTS, "2.2.1-address.script"), "--", "./no-such-program")
         self.assertEqual(status, 1)
         self.assertIn("'./no-such-program' cannot be started: No such file or directory", output)
+
+
+class Readme(unittest.TestCase):
+    def test_it_lists_the_scripts_of_each_clause(self):
+        with open(stock.workspace_file("impi/tester/README.md"), encoding="utf-8") as file:
+            rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in file if line.startswith("| ")]
+        listed = {(row[0], name) for row in rows for cell in row[1:] for name in cell.split(", ")}
+        for script in os.listdir(SCRIPTS):
+            self.assertIn(tuple(script.removesuffix(".script").split("-", 1)), listed)
 
 
 class CommandLine(unittest.TestCase):

@@ -27,6 +27,12 @@ struct Parser {
     return transport::SocketAddress::Parse(value, 0) ? ""
                                                      : "-address '" + value + "': not a numeric address of this host";
   }
+  std::string Serve(const std::string& value) {
+    const auto port = ParseUpTo(value, UINT16_MAX);
+    if (!port) return "-serve '" + value + "': not a port; those are 0 (any) to 65535";
+    options.page = static_cast<uint16_t>(*port);
+    return {};
+  }
   std::string Patience(const std::string& value) {
     const auto seconds = ParseUpTo(value, kMostPatience);
     if (!seconds || *seconds == 0) return "-patience '" + value + "': not a number of seconds; 1 to 3600 are possible";
@@ -42,13 +48,16 @@ struct Option {
   std::string (Parser::*take)(const std::string& value);
 };
 
-constexpr std::array<Option, 3> kOptions{{
+constexpr std::array<Option, 4> kOptions{{
     {"-at", "HOST:PORT", "a server that runs already, instead of COMMAND; it serves one job, so give one script",
      &Parser::At},
     {"-address", "ADDRESS", "address of this host at which the client under test finds the tester (default: 127.0.0.1)",
      &Parser::Address},
     {"-patience", "SECONDS", "limit of each step, where the script has none of its own (default: 10)",
      &Parser::Patience},
+    {"-serve", "PORT",
+     "show the scripts as a page at 127.0.0.1, whose address is printed; its button starts them (0: any port)",
+     &Parser::Serve},
 }};
 
 const Option* Find(const std::string& word) {
@@ -92,6 +101,8 @@ Result<Options, std::string> ParseOptions(const std::vector<std::string>& words)
   if (is_server && options.subject.command.empty() == options.subject.server.empty()) {
     return std::string("give either a command, such as: -- impirun, or a server that runs: -at HOST:PORT");
   }
+  if (options.page && options.subject.command.empty())
+    return std::string("-serve needs a command: each start of the page starts the implementation anew");
   return std::move(options);
 }
 

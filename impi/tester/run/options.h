@@ -18,6 +18,7 @@ struct Options {
   Subject subject;
   std::vector<std::string> scripts;  // files and folders
   bool traces = false;               // print what was sent and came, also of scripts that pass
+  std::optional<uint16_t> page;      // -serve: the port; 0: any
 };
 
 // `words`: the command line without the name of the program. Why not: a sentence that names the word and what is

@@ -35,6 +35,8 @@ TEST(Options, AWrongWordIsNamed) {
       {{"client", "-at", "192.0.2.1:5", "a.script"}, "-at is for a server under test"},
       {{"client", "-address", "foo", "a.script"}, "-address 'foo': not a numeric address"},
       {{"client", "-patience", "0", "a.script"}, "-patience '0': not a number of seconds"},
+      {{"client", "-serve", "70000", "a.script"}, "-serve '70000': not a port"},
+      {{"client", "-serve", "0", "a.script"}, "-serve needs a command"},
       {{"client", "a.script", "-patience"}, "-patience needs SECONDS"},
       {{"client", "-colour", "a.script"}, "unknown option '-colour'"},
   };
@@ -46,7 +48,7 @@ TEST(Options, AWrongWordIsNamed) {
 }
 
 TEST(Options, HelpNamesThem) {
-  for (const char* name : {"-at", "-address", "-patience", "-trace", "{server}"})
+  for (const char* name : {"-at", "-address", "-patience", "-trace", "-serve", "{server}"})
     EXPECT_NE(Help().find(name), std::string::npos);
 }
 

@@ -29,7 +29,9 @@ using std::chrono::milliseconds;
 using transport::SocketAddress;
 
 constexpr std::chrono::seconds kUsersPatience{600};  // for a user who starts the implementation by hand
-constexpr milliseconds kFlush{2000};                 // for what was sent to a connection before it is closed
+constexpr milliseconds kRound{200};                  // until `progress` is told again
+constexpr const char* kGivenUp = "the user ended the tester";
+constexpr milliseconds kFlush{2000};  // for what was sent to a connection before it is closed
 
 std::string Replaced(std::string text, const std::string& what, const std::string& with) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
@@ -48,7 +50,7 @@ HostId HostIdOf(const std::string& text) {
 class Stage final : public Play::Owner {
  public:
   Stage(const Script& script, const Subject& subject, const std::function<void(const std::string&)>& say,
-        const std::function<void(size_t)>& progress)
+        const std::function<bool(size_t)>& progress)
       : script_(script), subject_(subject), say_(say), progress_(progress) {}
 
   Verdict Run() {
@@ -166,6 +168,7 @@ class Stage final : public Play::Owner {
       if (child_->status())
         return "the server ended with status " + std::to_string(*child_->status()) +
                " before it printed HOST:PORT (section 2.2.1)";
+      if (!progress_(0)) return kGivenUp;
       if (Clock::now() > until) return "the server did not print HOST:PORT in time (section 2.2.1)";
     }
     return FindServer(child_->output(false).substr(0, child_->output(false).find('\n')));
@@ -187,7 +190,10 @@ class Stage final : public Play::Owner {
     Play play(script_, std::move(setup), *this, Clock::now());
     bool exited = false;
     while (play.state() == Play::State::kPlaying) {
-      if (progress_) progress_(play.done());
+      if (!progress_(play.done())) {
+        verdict.failure = {0, "the end", kGivenUp};
+        return;
+      }
       Round(play);
       if (child_ && child_->status() && !std::exchange(exited, true)) play.OnExit(*child_->status(), Clock::now());
       play.OnTime(Clock::now());
@@ -220,7 +226,7 @@ class Stage final : public Play::Owner {
     const auto deadline = play.deadline();
     const auto left = deadline ? std::max(milliseconds(0), std::chrono::ceil<milliseconds>(*deadline - Clock::now()))
                                : milliseconds(0);
-    poller.Wait(now ? 0 : static_cast<int>(left.count()));
+    poller.Wait(now ? 0 : static_cast<int>(std::min(left, kRound).count()));
     if (!now) return;
     for (auto& [name, socket] : sockets_) {
       if (socket.failed == 0) continue;
@@ -268,7 +274,7 @@ class Stage final : public Play::Owner {
   const Script& script_;
   const Subject& subject_;
   const std::function<void(const std::string&)>& say_;
-  const std::function<void(size_t)>& progress_;
+  const std::function<bool(size_t)>& progress_;
   std::unique_ptr<Child> child_;
   std::optional<SocketAddress> server_;
   std::map<std::string, Listener> listeners_;
@@ -305,7 +311,7 @@ std::vector<std::string> CommandFor(const Script& script, const std::vector<std:
 }
 
 Verdict RunScript(const Script& script, const Subject& subject, const std::function<void(const std::string&)>& say,
-                  const std::function<void(size_t)>& progress) {
+                  const std::function<bool(size_t)>& progress) {
   return Stage(script, subject, say, progress).Run();
 }
 

@@ -11,9 +11,10 @@
 namespace weft::impi::tester {
 
 // Carries out `script` with sockets, and with the implementation under test as a child process. `say`: what the user
-// has to do, if there is no command. `progress`: how many steps are done; may be empty.
+// has to do, if there is no command. `progress`: how many
+// steps are done, several times a second; false: the script is given up.
 Verdict RunScript(const Script& script, const Subject& subject, const std::function<void(const std::string&)>& say,
-                  const std::function<void(size_t)>& progress);
+                  const std::function<bool(size_t)>& progress);
 
 // The command line for a script. A server is started with "-server N" and the script's options behind the command
 // (section 2.2.1), unless the command has placeholders itself: {clients}, {options}; of a client {server}, {client},
