@@ -175,12 +175,27 @@ static int Tag(void) {
   return tag == -1 ? MPI_ANY_TAG : tag;
 }
 
+/* Operations on ints that do not commute: of the ranks in order, the first or the last value. */
+static void Left(void* first, void* second, int* count, MPI_Datatype* type) {
+  (void)type;
+  memcpy(second, first, (size_t)*count * sizeof(int));
+}
+static void Right(void* first, void* second, int* count, MPI_Datatype* type) {
+  (void)first;
+  (void)second;
+  (void)count;
+  (void)type;
+}
+
 static MPI_Op Operation(void) {
   const char* name = Word();
+  MPI_Op made = MPI_OP_NULL;
   if (strcmp(name, "sum") == 0) return MPI_SUM;
   if (strcmp(name, "max") == 0) return MPI_MAX;
-  Fail("'%s' is not an operation; these are sum and max", name);
-  return MPI_SUM;
+  if (strcmp(name, "left") == 0) MPI_Op_create(Left, 0, &made);
+  if (strcmp(name, "right") == 0) MPI_Op_create(Right, 0, &made);
+  if (made == MPI_OP_NULL) Fail("'%s' is not an operation; these are sum, max, left and right", name);
+  return made;
 }
 
 /* --- instructions --- */
