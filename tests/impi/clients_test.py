@@ -1,4 +1,6 @@
-"""Conformance programs on the MPI_COMM_WORLD of several clients of an IMPI job: clients_test.py PROGRAM... RANKS+RANKS[+RANKS]...   (PROGRAM: its path in the workspace)
+"""Conformance programs on the MPI_COMM_WORLD of several clients of an IMPI job:
+
+    clients_test.py PROGRAM... RANKS+RANKS[+RANKS]...        PROGRAM: its path in the workspace
 
 Each program runs with each number of ranks in each client, all on this host: an `impirun -server`, and an `impirun -client` for each number. --test_filter
 chooses some by name.

@@ -138,6 +138,47 @@ static void BufferedAndPackedDataAreConvertedToo(void) {
   CHECK_EQ(one, Left());
 }
 
+/* Whichever call sends it, also to a rank of the own client and to this rank (MPI 4.0 section 5.2). */
+static void WhatIsPackedIsReceivedAsWhatItWas(void) {
+  enum { kMany = 20000 }; /* long messages, too */
+  static char buffer[kMany * 8 + 10000], packed[kMany * 8];
+  static double out[kMany], in[kMany];
+  for (int i = 0; i < kMany; i++) out[i] = world_rank + i * 0.5;
+  for (int count = 3; count <= kMany; count += kMany - 3) {
+    for (int call = 0; call < 5; call++) {
+      for (int distance = 0; distance < 3; distance++) {
+        const int to = (world_rank + distance) % world_size, from = (world_rank + 2 * world_size - distance) % world_size;
+        int position = 0, size;
+        void* detached;
+        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+        MPI_Status statuses[2];
+        MPI_Pack(out, count, MPI_DOUBLE, packed, sizeof packed, &position, MPI_COMM_WORLD);
+        CHECK_EQ(position, count * 8);
+        memset(in, 0, sizeof in);
+        MPI_Irecv(in, count, MPI_DOUBLE, from, 5, MPI_COMM_WORLD, &requests[0]);
+        switch (call) {
+          case 0: MPI_Isend(packed, position, MPI_PACKED, to, 5, MPI_COMM_WORLD, &requests[1]); break;
+          case 1: MPI_Issend(packed, position, MPI_PACKED, to, 5, MPI_COMM_WORLD, &requests[1]); break;
+          case 2:
+            MPI_Send_init(packed, position, MPI_PACKED, to, 5, MPI_COMM_WORLD, &requests[1]);
+            MPI_Start(&requests[1]);
+            break;
+          case 3: MPI_Isendrecv_replace(packed, position, MPI_PACKED, to, 5, MPI_PROC_NULL, 5, MPI_COMM_WORLD, &requests[1]); break;
+          default:
+            MPI_Buffer_attach(buffer, sizeof buffer);
+            MPI_Bsend(packed, position, MPI_PACKED, to, 5, MPI_COMM_WORLD);
+            MPI_Buffer_detach(&detached, &size);
+        }
+        MPI_Waitall(2, requests, statuses);
+        if (call == 2) MPI_Request_free(&requests[1]);
+        CHECK_STATUS(statuses[0], from, 5, MPI_DOUBLE, count);
+        for (int i = 0; i < count; i++) CHECK_EQ(in[i] == from + i * 0.5, 1);
+        MPI_Barrier(MPI_COMM_WORLD);
+      }
+    }
+  }
+}
+
 static void ATagAboveTheBoundIsAnError(void) {
   const int bound = Attribute(MPI_COMM_WORLD, MPI_TAG_UB);
   CHECK(bound >= 32767);
@@ -229,6 +270,7 @@ int main(int argc, char** argv) {
   ATwoLevelSumIsTheSumOfAll();
   TypesKeepTheirValues();
   BufferedAndPackedDataAreConvertedToo();
+  WhatIsPackedIsReceivedAsWhatItWas();
   ATagAboveTheBoundIsAnError();
   WhatImpiDoesNotCarryWorksWithinAClientOnly();
   IntercommunicatorsOfClientsCarryMessagesAndMerge();

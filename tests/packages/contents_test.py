@@ -143,7 +143,8 @@ class Packages(unittest.TestCase):
                      "/usr/share/zsh/vendor-completions/_weft", f"{docs}/README.md", f"{docs}/docs/guides/testing-in-ci.md", f"{docs}/copyright",
                      f"{docs}/changelog.gz", "/usr/share/weft/examples/note_client.c"):
             self.assertIn(path, self.files("weft"))
-        for path in ("/usr/bin/mpiexec.weft", "/usr/bin/mpirun.weft", "/usr/bin/impirun", "/usr/share/man/man1/impirun.1.gz", "/usr/bin/mpicc.weft", "/usr/bin/mpicxx.weft", "/usr/bin/mpifort.weft",
+        for path in ("/usr/bin/mpiexec.weft", "/usr/bin/mpirun.weft", "/usr/bin/impirun", "/usr/share/man/man1/impirun.1.gz",
+                     "/usr/bin/mpicc.weft", "/usr/bin/mpicxx.weft", "/usr/bin/mpifort.weft",
                      "/usr/lib/weft/libmpi.so.12", "/usr/lib/weft/include/mpi.h", "/usr/share/weft/examples/mpi/heat.c"):
             self.assertIn(path, self.files("weft-mpi"))
 
