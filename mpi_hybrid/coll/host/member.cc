@@ -16,6 +16,11 @@ constexpr int kEager = 100;           // of these without a pause
 constexpr size_t kPiece = 32 * 1024;  // of a broadcast
 constexpr uint64_t kPieces = kArea / kPiece;
 
+Error OverwrittenError(const std::string& rank) {
+  const std::string what = "a counter of " + rank + " in the collectives of a communicator was overwritten";
+  return Error(MPI_ERR_OTHER, what + ": another process wrote into the memory of the host's ranks");
+}
+
 }  // namespace
 
 void CopyOut(const Block& from, uint8_t* to) {
@@ -49,14 +54,31 @@ template <typename Look>
 Error Member::Await(const Look& look) {
   if (spins_) {
     for (int i = 0; i < kSpins; ++i) {
-      if (look() < 0) return {};
+      if (look() < 0) return Came();
       if (i > kEager) Pause();
     }
   } else if (look() < 0) {
-    return {};
+    return Came();
   }
   Wake();
-  return waiter_.Until({[](const void* it) { return (*static_cast<const Look*>(it))(); }, &look});
+  WEFT_MPI_TRY(waiter_.Until({[](const void* it) { return (*static_cast<const Look*>(it))(); }, &look}));
+  return Came();
+}
+
+// What was waited for is there; or only seems to be.
+Error Member::Came() {
+  if (misled_by_ < 0) [[likely]]
+    return {};
+  NoteGone(misled_by_);
+  return OverwrittenError("rank " + std::to_string(misled_by_));
+}
+
+// An owner cannot find this at no cost: to read its own word again takes it as long as a change takes to reach another processor.
+bool Member::HasCome(int member, const Word& word, uint64_t awaited) {
+  const uint64_t value = word.value.load(std::memory_order_acquire);
+  if (value < awaited) return false;
+  if (word.same_value.load(std::memory_order_relaxed) < value) [[unlikely]] misled_by_ = member;
+  return true;
 }
 
 template <typename Has>
@@ -87,7 +109,8 @@ bool Member::HasPassed(int member) const {
   if (HasLeft(member)) return true;
   const MemberLines& lines = memory_.lines(member);
   return std::any_of(std::begin(lines.posts), std::end(lines.posts), [&](const Post& post) {
-    return post.turn.load(std::memory_order_acquire) > turn_;
+    const uint64_t turn = post.turn.load(std::memory_order_acquire);
+    return turn > turn_ && post.same_turn.load(std::memory_order_relaxed) >= turn;
   });
 }
 
@@ -95,7 +118,7 @@ bool Member::HasItsWords() const {
   const MemberLines& lines = memory_.lines(me_);
   const auto as_posted = [](const Post& post, uint64_t turn) { return post.turn.load(std::memory_order_acquire) == turn; };
   return std::equal(std::begin(lines.posts), std::end(lines.posts), std::begin(posted_), as_posted) &&
-         lines.ready.load(std::memory_order_acquire) == ready_ && lines.taken.load(std::memory_order_acquire) == taken_;
+         lines.ready.value.load(std::memory_order_acquire) == ready_ && lines.taken.value.load(std::memory_order_acquire) == taken_;
 }
 
 void Member::NoteGone(int member) {
@@ -106,18 +129,11 @@ void Member::NoteGone(int member) {
   }
 }
 
-void Member::NoteOverwritten() {
-  overwritten_ = true;
-  NoteGone(me_);
-}
-
 Error Member::Gone() const {
   const uint32_t gone = memory_.head().gone.load(std::memory_order_acquire);
   if (gone == 0) [[likely]]
     return {};
-  if (overwritten_) {
-    return Error(MPI_ERR_OTHER, "a counter of this rank in the collectives of a communicator was overwritten: another process wrote into the memory of the host's ranks");
-  }
+  if (gone == static_cast<uint32_t>(me_) + 1) return OverwrittenError("this rank");
   if (gone > static_cast<uint32_t>(members_)) {
     return Error(MPI_ERR_OTHER, "the word of a dead rank was overwritten: another process wrote into the memory of the host's ranks");
   }
@@ -134,8 +150,6 @@ Error Member::Begin(What what, int root, MPI_Aint bytes) {
 Error Member::End(Error error) {
   SetTaken(kStep);
   Wake();
-  if (overwritten_) [[unlikely]]
-    return Gone();
   return error;
 }
 
@@ -143,15 +157,15 @@ Error Member::EndInStep(Error error) {
   if (!error.ok()) [[unlikely]]
     return End(std::move(error));
   Wake();
-  return overwritten_ ? Gone() : Error();
+  return {};
 }
 
 Error Member::Say(const void* data, size_t bytes) {
   if (turn_ > kTurns) WEFT_MPI_TRY(AwaitFinished(turn_ - kTurns));
   Post& post = PostOf(me_);
-  Check(post.turn, posted_[turn_ % kTurns]);
   post.what = what_;
   post.bytes = bytes_;
+  post.same_turn.store(turn_, std::memory_order_relaxed);
   if (bytes != 0 && bytes <= kInline) std::memcpy(post.data, data, bytes);
   post.turn.store(posted_[turn_ % kTurns] = turn_, std::memory_order_release);
   changed_ = true;
@@ -171,10 +185,14 @@ Error Member::Hear(int member) {
   const Post& post = PostOf(member);
   const uint64_t turn = post.turn.load(std::memory_order_acquire);
   const uint32_t what = post.what;
-  const uint64_t bytes = post.bytes;
-  if (turn == turn_ && what == what_ && bytes == bytes_) [[likely]]
+  const uint64_t bytes = post.bytes, same_turn = post.same_turn.load(std::memory_order_relaxed);
+  if (turn == turn_ && same_turn == turn_ && what == what_ && bytes == bytes_) [[likely]]
     return {};
   const std::string rank = "rank " + std::to_string(member);
+  if (turn != same_turn) {
+    NoteGone(member);
+    return OverwrittenError(rank);
+  }
   if (turn != turn_ || what != what_) return Error(MPI_ERR_TRUNCATE, rank + " is in another collective: the calls at the two ranks do not match");
   return Error(MPI_ERR_TRUNCATE, rank + " has " + std::to_string(bytes) + " bytes in a collective of which this rank expects " +
                                      std::to_string(bytes_) + ": the calls at the two ranks do not match");
@@ -198,7 +216,7 @@ Error Member::AwaitFinished(uint64_t turn) {
   if (all_finished_ >= turn) [[likely]]
     return {};
   WEFT_MPI_TRY(AwaitEach([&, this](int i) {
-    return memory_.lines(i).taken.load(std::memory_order_acquire) >= DoneWith(turn);
+    return HasCome(i, memory_.lines(i).taken, DoneWith(turn));
   }));
   all_finished_ = turn;
   return {};
@@ -206,38 +224,36 @@ Error Member::AwaitFinished(uint64_t turn) {
 
 Error Member::AwaitReady(int member, uint64_t steps) {
   return Await([&, this] {
-    return memory_.lines(member).ready.load(std::memory_order_acquire) >= kStep * turn_ + steps ? -1 : member;
+    return HasCome(member, memory_.lines(member).ready, kStep * turn_ + steps) ? -1 : member;
   });
 }
 
 Error Member::AwaitAllReady(uint64_t steps) {
   return AwaitEach([&, this](int i) {
-    return memory_.lines(i).ready.load(std::memory_order_acquire) >= kStep * turn_ + steps;
+    return HasCome(i, memory_.lines(i).ready, kStep * turn_ + steps);
   });
 }
 
 Error Member::AwaitTaken(int member, uint64_t steps) {
   return Await([&, this] {
-    return memory_.lines(member).taken.load(std::memory_order_acquire) >= kStep * turn_ + steps ? -1 : member;
+    return HasCome(member, memory_.lines(member).taken, kStep * turn_ + steps) ? -1 : member;
   });
 }
 
 Error Member::AwaitAllTaken(uint64_t steps) {
   return AwaitEach([&, this](int i) {
-    return memory_.lines(i).taken.load(std::memory_order_acquire) >= kStep * turn_ + steps;
+    return HasCome(i, memory_.lines(i).taken, kStep * turn_ + steps);
   });
 }
 
 void Member::SetReady(uint64_t steps) {
-  Check(memory_.lines(me_).ready, ready_);
-  memory_.lines(me_).ready.store(ready_ = kStep * turn_ + steps, std::memory_order_release);
+  memory_.lines(me_).ready.Store(ready_ = kStep * turn_ + steps);
   changed_ = true;
   Wake();
 }
 
 void Member::SetTaken(uint64_t steps) {
-  Check(memory_.lines(me_).taken, taken_);
-  memory_.lines(me_).taken.store(taken_ = kStep * turn_ + steps, std::memory_order_release);
+  memory_.lines(me_).taken.Store(taken_ = kStep * turn_ + steps);
   changed_ = true;
 }
 

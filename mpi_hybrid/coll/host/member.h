@@ -3,7 +3,6 @@
 
 #include <mpi.h>
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -122,12 +121,10 @@ class Member {
   Error AwaitAllReady(uint64_t steps);
   Error AwaitTaken(int member, uint64_t steps);
   Error AwaitAllTaken(uint64_t steps);
-  // Called before this member writes one of its own words, whose last value it knows. If the value differs, another
-  // process of the user has overwritten the word. Other members may then have gone on, or may go on, too early.
-  void Check(const std::atomic<uint64_t>& word, uint64_t mine) {
-    if (word.load(std::memory_order_relaxed) != mine) [[unlikely]] NoteOverwritten();
-  }
-  void NoteOverwritten();
+  // Whether the word of the member has come to `awaited`. If its copy has not, another process of the user has
+  // overwritten the word: the wait then ends with an error.
+  bool HasCome(int member, const Word& word, uint64_t awaited);
+  Error Came();
   void SetReady(uint64_t steps);
   void SetTaken(uint64_t steps);
   void Wake();
@@ -182,7 +179,7 @@ class Member {
   bool IsRefused() const;  // to another member, in this turn
 
   // Whether the member has finished this turn.
-  bool HasLeft(int member) const { return memory_.lines(member).taken.load(std::memory_order_acquire) >= DoneWith(turn_); }
+  bool HasLeft(int member) const { return memory_.lines(member).taken.IsAtLeast(DoneWith(turn_)); }
   bool HasPosted(int member) const { return PostOf(member).turn.load(std::memory_order_acquire) >= turn_; }
   Post& PostOf(int member) const { return memory_.lines(member).posts[turn_ % kTurns]; }
 
@@ -195,7 +192,7 @@ class Member {
   uint64_t turn_ = 0;
   uint32_t what_ = 0;            // of this turn
   uint64_t bytes_ = 0;           // of this turn
-  bool overwritten_ = false;     // another process overwrote a word of this member
+  int misled_by_ = -1;           // a member, a word of which was overwritten
   bool changed_ = false;         // this member wrote a word and has not woken the waiting members yet
   uint64_t posted_[kTurns] = {}, ready_ = 0, taken_ = 0;  // the words of this member
   uint64_t all_finished_ = 0;    // the last turn that all members are known to have finished

@@ -42,7 +42,7 @@ Error Member::ReadFrom(int member, uint64_t address, void* to, size_t bytes, boo
 // Who could not read has said so before it said that it has taken all it can, and stays in this turn until it has its data; others may be beyond it.
 bool Member::IsRefused() const {
   for (int i = 0; i < members_; ++i) {
-    if (i != me_ && memory_.lines(i).ready.load(std::memory_order_acquire) / kStep == turn_) return true;
+    if (i != me_ && memory_.lines(i).ready.value.load(std::memory_order_acquire) / kStep == turn_) return true;
   }
   return false;
 }

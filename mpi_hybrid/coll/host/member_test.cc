@@ -248,7 +248,7 @@ TEST_F(Members, KnowsWhetherItsWordsWereOverwritten) {
       EXPECT_TRUE(member.HasItsWords());
     }
     MemberLines& lines = Memory(base_).lines(member.me());
-    for (std::atomic<uint64_t>* word : {&lines.posts[0].turn, &lines.posts[kTurns - 1].turn, &lines.ready, &lines.taken}) {
+    for (std::atomic<uint64_t>* word : {&lines.posts[0].turn, &lines.posts[kTurns - 1].turn, &lines.ready.value, &lines.taken.value}) {
       for (const uint64_t change : {uint64_t{1}, ~uint64_t{0}}) {
         word->fetch_add(change);
         EXPECT_FALSE(member.HasItsWords());
@@ -259,29 +259,69 @@ TEST_F(Members, KnowsWhetherItsWordsWereOverwritten) {
   });
 }
 
-// Others go on by it where they must not, or would do so later, and nobody waits for it. Its owner finds it when it writes there again.
-TEST_F(Members, ACounterThatAnotherProcessMovedByOneEndsTheNextCollectives) {
-  constexpr int kOwner = 1;
+// Its owner does not write the word meanwhile; the others would take what is of a turn before, or would write what it still reads.
+TEST_F(Members, AnotherProcessMovesACounterAndNobodyIsMisled) {
+  constexpr int kRoot = 1, kOther = 2;
+  for (const bool of_root : {true, false}) {
+    for (const uint64_t jumps : {1, 2}) {
+      SCOPED_TRACE((of_root ? "post" : "taken") + std::string(" moved by ") + std::to_string(jumps));
+      std::atomic<int> in_step{0}, ended{0};
+      Run(3, 2, [&](Member& member, std::mt19937&) {
+        int value = 7;
+        const auto broadcast = [&] { return member.Broadcast({&value, 1, &*Datatype::Find(MPI_INT)}, kRoot); };
+        for (int i = 0; i < kTurns; ++i) EXPECT_TRUE(broadcast().ok());
+        EXPECT_TRUE(member.Barrier().ok());
+        ++in_step;
+        Error error;
+        if (member.me() == (of_root ? kRoot : kOther)) {
+          while (in_step < member.members()) sched_yield();
+          MemberLines& lines = Memory(base_).lines(member.me());
+          if (of_root) {
+            lines.posts[(member.turn() + 1) % kTurns].turn += jumps * kTurns;
+          } else {
+            lines.taken.value += jumps * kTurns * kStep;
+          }
+          while (ended < member.members() - 1) sched_yield();
+          error = broadcast();
+        } else {
+          for (int i = 0; i < 2 * kTurns && error.ok(); ++i) error = broadcast();
+          ++ended;
+        }
+        EXPECT_FALSE(error.ok());
+        EXPECT_TRUE(error.mpi_class() == MPI_ERR_OTHER || error.mpi_class() == MPIX_ERR_PROC_FAILED) << error.message();
+      });
+    }
+  }
+}
+
+// Whenever that is: what a member gets without an error is what the root gave.
+TEST_F(Members, AnotherProcessMovesACounterOfTheRoot) {
+  constexpr int kRoot = 1;
   for (int which = 0; which < kTurns + 2; ++which) {
-    SCOPED_TRACE("word " + std::to_string(which));
-    std::atomic<int> in_step{0};
-    Run(3, 2, [&](Member& member, std::mt19937&) {
-      const Datatype& byte = *Datatype::Find(MPI_BYTE);
-      std::vector<uint8_t> data(3 * kSlot);
-      const Block block{data.data(), static_cast<MPI_Aint>(data.size()), &byte};
-      for (int i = 0; i < kTurns; ++i) EXPECT_TRUE(member.Broadcast(block, kOwner).ok());
-      EXPECT_TRUE(member.Barrier().ok());
-      ++in_step;
-      if (member.me() == kOwner) {
-        while (in_step < member.members()) sched_yield();
-        MemberLines& lines = Memory(base_).lines(kOwner);
-        (which < kTurns ? lines.posts[which].turn : which == kTurns ? lines.ready : lines.taken).fetch_add(1);
-      }
-      Error error;
-      for (int i = 0; i < kTurns + 1 && error.ok(); ++i) error = member.Broadcast(block, kOwner);
-      EXPECT_FALSE(error.ok());
-      EXPECT_TRUE(member.me() != kOwner || error.mpi_class() == MPI_ERR_OTHER) << error.message();
-    });
+    for (const uint64_t change : {uint64_t{1}, uint64_t{kTurns}, kStep, kTurns * kStep}) {
+      SCOPED_TRACE("word " + std::to_string(which) + " moved by " + std::to_string(change));
+      std::atomic<int> in_step{0};
+      Run(3, 2, [&](Member& member, std::mt19937&) {
+        const Datatype& byte = *Datatype::Find(MPI_BYTE);
+        std::vector<uint8_t> data(3 * kSlot);
+        const auto broadcast = [&](size_t bytes, int value) {
+          if (member.me() == kRoot) std::fill(data.begin(), data.end(), static_cast<uint8_t>(value));
+          Error error = member.Broadcast({data.data(), static_cast<MPI_Aint>(bytes), &byte}, kRoot);
+          EXPECT_TRUE(!error.ok() || std::all_of(data.begin(), data.begin() + static_cast<ptrdiff_t>(bytes), [&](uint8_t got) { return got == value; }));
+          return error;
+        };
+        for (const size_t bytes : {kInline, 3 * kSlot, kInline, 3 * kSlot}) EXPECT_TRUE(broadcast(bytes, 1).ok());
+        EXPECT_TRUE(member.Barrier().ok());
+        ++in_step;
+        if (member.me() == kRoot) {
+          while (in_step < member.members()) sched_yield();
+          MemberLines& lines = Memory(base_).lines(kRoot);
+          (which < kTurns ? lines.posts[which].turn : which == kTurns ? lines.ready.value : lines.taken.value) += change;
+        }
+        Error error;
+        for (int i = 0; i < 2 * kTurns && error.ok(); ++i) error = broadcast(i % 2 == 0 ? kInline : 3 * kSlot, i + 2);
+      });
+    }
   }
 }
 

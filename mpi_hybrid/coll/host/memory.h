@@ -27,17 +27,35 @@ struct alignas(64) Post {
   std::atomic<uint64_t> turn;
   uint32_t what;               // the collective and its root
   uint64_t bytes;              // bytes of data that follow from the arguments of the call
+  std::atomic<uint64_t> same_turn;  // written before `turn`, which another process has overwritten if this is less
   alignas(32) uint8_t data[kInline];
 };
 static_assert(sizeof(Post) == 64);
+
+// A word that its owner counts up, and a copy, which it writes first. If the copy is behind, another process has
+// overwritten the word.
+struct alignas(64) Word {
+  std::atomic<uint64_t> value;  // written with release
+  std::atomic<uint64_t> same_value;
+
+  void Store(uint64_t to) {
+    same_value.store(to, std::memory_order_relaxed);
+    value.store(to, std::memory_order_release);
+  }
+  // What was overwritten is not.
+  bool IsAtLeast(uint64_t least) const {
+    const uint64_t now = value.load(std::memory_order_acquire);
+    return now >= least && same_value.load(std::memory_order_relaxed) >= now;
+  }
+};
 
 struct MemberLines {
   Post posts[kTurns];
   // Both are kStep * turn + steps within that turn. `ready`: how much data is in the area. `taken`: how much of the
   // others' data this member no longer needs. The member stores both with release: `ready` publishes the data, `taken`
   // returns the others' memory. The others load `taken` with acquire before they overwrite that memory.
-  alignas(64) std::atomic<uint64_t> ready;
-  alignas(64) std::atomic<uint64_t> taken;
+  Word ready;
+  Word taken;
   // The member whose next word this one sleeps for, plus one; 0: none. Pairs with `turn`, `ready` and `taken` of that
   // member. This member stores it and then checks those words (HostGroup::Arm). The other member stores those words and
   // then checks it (Member::Wake). Each side has a full fence between the two.
