@@ -46,7 +46,7 @@ constexpr Variable kVariables[] = {
     {"compare_and_swaps", "MPI_Compare_and_swap.", Category::kOneSided, &Counters::compare_and_swaps},
     {"memory_waits", "Waits of windows that checked only memory shared with ranks of this host.", Category::kOneSided,
      &Counters::memory_waits},
-    {"deferred_operations", "Calls of MPI_Put and MPI_Accumulate with small pieces that were deferred to the target, a rank of this host, until the epoch ended.",
+    {"deferred_operations", "Calls of MPI_Put with small pieces and of MPI_Accumulate that were deferred to the target, a rank of this host, until the epoch ended.",
      Category::kOneSided, &Counters::deferred_operations},
     {"rdma_operations", "RDMA operations that one-sided communication posted.", Category::kOneSided, &Counters::rdma_operations},
     {"rdma_bytes", "Bytes that they moved.", Category::kOneSided, &Counters::rdma_bytes},

@@ -154,7 +154,7 @@ Error RdmaWindow::AccumulateHere(const Access& access, const Origin& origin, con
   }
   if (copied) {
     WEFT_MPI_TRY(BeforeCopy(peer));
-    if (result == nullptr && MayDefer(peer, target, access.bytes)) return Defer(access, origin, target, &op, type);
+    if (result == nullptr && MayDefer(peer, target, access.bytes, /*accumulates=*/true)) return Defer(access, origin, target, &op, type);
     WEFT_MPI_TRY(CarryOutParcel(peer));
   }
   TypeCursor here(origin.buffer, with_data ? origin.count : 0, *origin.type);

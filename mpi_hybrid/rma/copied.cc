@@ -13,7 +13,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr MPI_Aint kPieceCosts = 512;
-constexpr MPI_Aint kFew = 8;                   // pieces
+constexpr MPI_Aint kFew = 1;                   // pieces
 constexpr MPI_Aint kMostSpan = MPI_Aint{64} << 20;  // bytes
 
 // At most, and none where data are in one.
@@ -40,7 +40,7 @@ Error RdmaWindow::CopyPieces(Direction direction, const Access& access, const Or
 Error RdmaWindow::PutCopied(const Access& access, const Origin& origin, const Target& target) {
   Peer& peer = *access.peer;
   WEFT_MPI_TRY(BeforeCopy(peer));
-  if (MayDefer(peer, target, access.bytes)) return Defer(access, origin, target, nullptr, kByteElements);
+  if (MayDefer(peer, target, access.bytes, /*accumulates=*/false)) return Defer(access, origin, target, nullptr, kByteElements);
   WEFT_MPI_TRY(CarryOutParcel(peer));
   return CopyPieces(Direction::kToProcess, access, origin, target);
 }

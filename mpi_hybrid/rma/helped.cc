@@ -7,7 +7,7 @@
 #include "mpi_hybrid/rma/rdma_window.h"
 #include "mpi_hybrid/shm/this_node.h"
 
-// Small pieces at memory of another process of this host that this one cannot map. In epochs that end with a call of the target (fences; start and
+// Small pieces, and accumulates, at memory of another process of this host that this one cannot map. In epochs that end with a call of the target (fences; start and
 // complete) they are kept in a parcel, and the target carries them out in that call: after its fence has heard of all others, or in MPI_Win_wait. A Put is over
 // for the origin when its parcel is handed over, which waits for nobody. In epochs of locks, and where anything but another such operation on the same
 // target follows, the origin carries them out itself by calls of the kernel: then the target need not do anything.
@@ -18,6 +18,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr MPI_Aint kLongestLater = 16384;  // bytes of an operation of long pieces that may follow in a parcel
+constexpr MPI_Aint kLongestAccumulate = 65536;  // in one piece: the origin would copy twice, with the target's lock held
 
 // Whether a block, of whole elements one extent apart, is of the `size` bytes of a window. The addresses of its bytes are at most 2^63 (ParseData).
 bool LiesWithin(const Block& block, const ElementType& type, uint64_t size) {
@@ -29,12 +30,12 @@ bool LiesWithin(const Block& block, const ElementType& type, uint64_t size) {
 
 }  // namespace
 
-bool RdmaWindow::MayDefer(Peer& peer, const Target& target, MPI_Aint bytes) {
+bool RdmaWindow::MayDefer(Peer& peer, const Target& target, MPI_Aint bytes, bool accumulates) {
   if (!takes_parcels_ || !(epochs_.in_fence() || epochs_.in_start())) return false;
   if (peer.parcel != nullptr && !peer.parcel->empty() && bytes <= kLongestLater) return true;
-  if (!HasSmallPieces(target, bytes)) return false;
+  if (!HasSmallPieces(target, bytes) && !(accumulates && bytes <= kLongestAccumulate)) return false;
   if (host_.control(RankOf(peer)).signals[comm->rank].parcel.load(std::memory_order_acquire) != 0) return false;  // of an epoch that failed
-  if (peer.parcel == nullptr) peer.parcel = std::make_unique<Parcel>(*shm::ThisNode());
+  if (peer.parcel == nullptr) peer.parcel = std::make_unique<Parcel>(*shm::ThisNode(), comm->size());
   peer.parcel->Returned();
   return true;
 }
@@ -60,6 +61,11 @@ Error RdmaWindow::CarryOutParcel(Peer& peer) {
   peer.parcel->Clear(/*handed_over=*/false);
   if (!error.ok() || all) return error;
   return Error(MPI_ERR_OTHER, "operations deferred for rank " + std::to_string(RankOf(peer)) + " of the window cannot be read again");
+}
+
+Error RdmaWindow::CarryOutDeferred(Peer& peer) {
+  WEFT_MPI_TRY(BeforeCopy(peer));
+  return CarryOutParcel(peer);
 }
 
 // A message that the target would apply. It may have been in memory that others can write to.
@@ -93,8 +99,7 @@ Error RdmaWindow::Defer(const Access& access, const Origin& origin, const Target
     uint8_t at_once[kSlotBytes];
     uint8_t* room = peer.parcel->Begin();
     if (room == nullptr) {
-      WEFT_MPI_TRY(BeforeCopy(peer));
-      WEFT_MPI_TRY(CarryOutParcel(peer));
+      WEFT_MPI_TRY(CarryOutDeferred(peer));
       room = at_once;
     }
     size_t bytes = WriteHeader(header, {room, kSlotBytes});
@@ -119,10 +124,7 @@ Error RdmaWindow::Defer(const Access& access, const Origin& origin, const Target
 Error RdmaWindow::HandOver(int rank, uint64_t epoch) {
   Peer& peer = peers_[static_cast<size_t>(rank)];
   if (peer.parcel == nullptr || peer.parcel->empty()) return {};
-  if (!peer.parcel->Seal()) {
-    WEFT_MPI_TRY(BeforeCopy(peer));
-    return CarryOutParcel(peer);
-  }
+  if (!peer.parcel->Seal()) return CarryOutDeferred(peer);
   Signals& signals = host_.control(rank).signals[comm->rank];
   signals.parcel_offset.store(peer.parcel->offset(), std::memory_order_relaxed);
   signals.parcel_bytes.store(peer.parcel->bytes(), std::memory_order_relaxed);
@@ -137,11 +139,8 @@ Error RdmaWindow::HandOverAll() {
   Error first;
   for (int rank : deferred_) {
     Error error = HandOver(rank, Signals::ParcelOfFence(fence));
-    if (error.ok()) {
-      host_.control(rank).head->parcels[fence & 1].store(fence, std::memory_order_release);
-    } else if (first.ok()) {
-      first = std::move(error);
-    }
+    if (error.ok()) host_.control(rank).head->parcels[fence & 1].store(fence, std::memory_order_release);
+    if (first.ok()) first = std::move(error);
   }
   deferred_.clear();
   return first;
@@ -162,9 +161,9 @@ Error RdmaWindow::TakeParcel(int rank, uint64_t epoch) {
     outcome = ApplyData(*header, message.subspan(kHeaderBytes), own_, nullptr, &nothing, &memory);
     return outcome == Applied::kDone;
   };
-  const bool applied = ReadParcel(node.memory_descriptor(), offset, bytes, apply);
+  const bool applied = peers_[static_cast<size_t>(rank)].parcels.Read(node, offset, bytes, apply);
   const bool unmapped = outcome == Applied::kNotMapped;
-  if ((applied || unmapped) && bytes > Parcel::kKept / static_cast<size_t>(comm->size())) node.Discard(offset, bytes);
+  if ((applied || unmapped) && bytes > Parcel::KeptBytes(comm->size())) node.Discard(offset, bytes);
   signals.parcel.store(0, std::memory_order_release);
   if (applied) return {};
   if (unmapped) {

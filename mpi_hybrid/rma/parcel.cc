@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "base/file_limit.h"
 #include "mpi_hybrid/rma/wire.h"
@@ -14,6 +15,7 @@ namespace weft::mpi::rma {
 namespace {
 
 constexpr size_t kLengthBytes = sizeof(uint32_t);
+constexpr size_t kLeastPage = 4096;  // of a kernel; kShort is a multiple
 constexpr size_t kMostRecord = kLengthBytes + kSlotBytes;
 constexpr size_t kBuffer = 4 * kMostRecord;  // of either side
 constexpr size_t kFirstBuffer = kMostRecord;  // stays with a parcel that is empty
@@ -42,6 +44,27 @@ bool WriteAll(int fd, const uint8_t* from, size_t bytes, uint64_t offset) {
     offset += static_cast<uint64_t>(written);
   }
   return true;
+}
+
+bool ReadByCalls(int memory, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit) {
+  if (bytes > Parcel::kMost || offset > INT64_MAX - bytes) return false;
+  const size_t room = std::min<size_t>(bytes, kBuffer);
+  const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
+  size_t have = 0;
+  while (bytes > 0) {
+    const size_t wanted = std::min<size_t>(bytes, room - have);
+    const ssize_t got = pread(memory, buffer.get() + have, wanted, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    offset += static_cast<uint64_t>(got);
+    bytes -= static_cast<uint64_t>(got);
+    have += static_cast<size_t>(got);
+    const std::optional<size_t> whole = VisitWhole({buffer.get(), have}, visit);
+    if (!whole) return false;
+    have -= *whole;
+    std::memmove(buffer.get(), buffer.get() + *whole, have);
+  }
+  return have == 0;
 }
 
 }  // namespace
@@ -78,10 +101,19 @@ void Parcel::End(size_t message_bytes) {
 // By a call, which says that there is no memory; touching what is mapped would be a signal then.
 bool Parcel::Flush() {
   if (filled_ == 0) return true;
+  if (bytes_ == filled_ && bytes_ <= made_) {
+    std::memcpy(start_.data(), buffer_.data(), std::exchange(filled_, 0));
+    return true;
+  }
   if (!offset_) offset_ = node_.Reserve(kMost);
   if (!offset_ || !MayMakeFile(*offset_ + bytes_)) return false;
   if (!WriteAll(node_.memory_descriptor(), buffer_.data(), filled_, *offset_ + bytes_ - filled_)) return false;
   filled_ = 0;
+  made_ = 0;
+  if (bytes_ <= std::min(kShort, kept_)) {
+    if (!start_) start_ = node_.Map(*offset_, kShort);
+    if (start_) made_ = (bytes_ + kLeastPage - 1) / kLeastPage * kLeastPage;
+  }
   return true;
 }
 
@@ -89,7 +121,7 @@ bool Parcel::Seal() { return Flush(); }
 
 bool Parcel::ForEach(const Visit& visit) const {
   const size_t flushed = bytes_ - filled_;
-  if (flushed != 0 && !ReadParcel(node_.memory_descriptor(), *offset_, flushed, visit)) return false;
+  if (flushed != 0 && !ReadByCalls(node_.memory_descriptor(), *offset_, flushed, visit)) return false;
   return VisitWhole({buffer_.data(), filled_}, visit) == filled_;
 }
 
@@ -108,25 +140,16 @@ void Parcel::Returned() {
   handed_over_ = 0;
 }
 
-bool ReadParcel(int memory, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit) {
-  if (bytes > Parcel::kMost || offset > INT64_MAX - bytes) return false;
-  const size_t room = std::min<size_t>(bytes, kBuffer);
-  const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
-  size_t have = 0;
-  while (bytes > 0) {
-    const size_t wanted = std::min<size_t>(bytes, room - have);
-    const ssize_t got = pread(memory, buffer.get() + have, wanted, static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    offset += static_cast<uint64_t>(got);
-    bytes -= static_cast<uint64_t>(got);
-    have += static_cast<size_t>(got);
-    const std::optional<size_t> whole = VisitWhole({buffer.get(), have}, visit);
-    if (!whole) return false;
-    have -= *whole;
-    std::memmove(buffer.get(), buffer.get() + *whole, have);
+bool ParcelReader::Read(const shm::NodeSegment& node, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit) {
+  if (bytes > Parcel::kShort) return ReadByCalls(node.memory_descriptor(), offset, bytes, visit);
+  if (!start_ || offset_ != offset) {
+    start_ = node.Map(offset, Parcel::kShort);
+    offset_ = offset;
   }
-  return have == 0;
+  if (!start_) return ReadByCalls(node.memory_descriptor(), offset, bytes, visit);
+  const auto copy = std::make_unique_for_overwrite<uint8_t[]>(bytes);
+  std::memcpy(copy.get(), start_.data(), bytes);
+  return VisitWhole({copy.get(), static_cast<size_t>(bytes)}, visit) == bytes;
 }
 
 }  // namespace weft::mpi::rma

@@ -15,11 +15,14 @@ namespace weft::mpi::rma {
 // Operations of an epoch on memory that only the kernel can copy to, in pieces so small that each one would cost the
 // kernel a page look-up. They are deferred until the epoch ends; then the target carries them out itself. They are
 // messages (wire.h), each behind its length. The origin collects them in its own memory and hands them over through a
-// range of the host's segment. The target reads that range with read calls, so that it works on a copy that no other
-// process can change. This class is the origin's side, for one target in one window. Call with the library's lock held.
+// range of the host's segment. The target works on a copy that no other process can change. Both use calls of the
+// kernel, because a store into a page that does not exist yet would be a signal if there is no memory. Once a call has
+// made the first pages, short parcels are copied by the processes. This class is the origin's side, for one target in
+// one window. Call with the library's lock held.
 class Parcel {
  public:
-  explicit Parcel(shm::NodeSegment& node) : node_(node) {}
+  // `origins`: ranks of the window.
+  Parcel(shm::NodeSegment& node, int origins) : node_(node), kept_(KeptBytes(origins)) {}
   ~Parcel();  // does not free memory of the segment: call GiveBack while the segment exists
   Parcel(const Parcel&) = delete;
   Parcel& operator=(const Parcel&) = delete;
@@ -47,25 +50,42 @@ class Parcel {
 
   // Limit, in bytes, for all parcels of this process that no target has read yet.
   static constexpr size_t kMost = size_t{16} << 20;
-  // Bytes that a target's share of the segment keeps for later parcels, for all origins together.
-  static constexpr size_t kKept = size_t{1} << 20;
+  // Bytes of the range that stay in the segment for later parcels. The target frees the range of a longer parcel after
+  // it has read it.
+  static size_t KeptBytes(int origins) { return kKept / static_cast<size_t>(origins); }
+  // Length of a parcel that the processes copy without calls.
+  static constexpr size_t kShort = 72 * 1024;
 
  private:
+  // Bytes that a target keeps for all origins together.
+  static constexpr size_t kKept = size_t{1} << 20;
+
   bool Flush();
 
   static inline size_t in_use_ = 0;  // counts against kMost
 
   shm::NodeSegment& node_;
+  const size_t kept_;
   std::optional<uint64_t> offset_;  // of kMost bytes of the segment
+  shm::Mapping start_;              // the first kShort bytes of them
+  size_t made_ = 0;                 // so many bytes of start_ are in pages that exist
   std::vector<uint8_t> buffer_;     // data behind the flushed part
   size_t filled_ = 0;               // bytes in the buffer
   size_t bytes_ = 0;                // bytes flushed or in the buffer
   size_t handed_over_ = 0;
 };
 
-// The target's side: visits the messages at `offset` of the segment's memory file, `bytes` bytes in total, like
-// Parcel::ForEach. If the offset or the length is wrong, the messages are invalid or cannot be read.
-bool ReadParcel(int memory, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit);
+// The target's side, for one origin.
+class ParcelReader {
+ public:
+  // Visits the messages at `offset` of the segment, `bytes` bytes in total, like Parcel::ForEach. If the offset or the
+  // length is wrong, the messages are invalid or cannot be read.
+  bool Read(const shm::NodeSegment& node, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit);
+
+ private:
+  uint64_t offset_ = 0;
+  shm::Mapping start_;  // Parcel::kShort bytes at offset_
+};
 
 }  // namespace weft::mpi::rma
 

@@ -99,6 +99,7 @@ class RdmaWindow final : public Window {
     std::shared_ptr<MappedSpan> mapped;
     // operations that the process of private_memory is to carry out itself; null: never any
     std::unique_ptr<Parcel> parcel;
+    ParcelReader parcels;      // those that it hands over to this process
     AccumulateGuard guard;     // of memory that is reached without a link
     // in this fence epoch a message follows the reply of a Get: the next fence may promise to ask (fence_notice.h)
     bool got_early = false;
@@ -212,10 +213,11 @@ class RdmaWindow final : public Window {
   bool GetSpan(const Access& access, const Origin& origin, const Target& target);
   // Operations that may be deferred to the target (helped.cc). `op` null: a Put.
   static bool HasSmallPieces(const Target& target, MPI_Aint bytes);
-  bool MayDefer(Peer& peer, const Target& target, MPI_Aint bytes);
+  bool MayDefer(Peer& peer, const Target& target, MPI_Aint bytes, bool accumulates);
   Error Defer(const Access& access, const Origin& origin, const Target& target, const Op* op, const ElementType& type);
   Error BeforeCopy(Peer& peer);
   Error CarryOutParcel(Peer& peer);
+  Error CarryOutDeferred(Peer& peer);
   Error CarryOut(Peer& peer, ByteSpan message);
   Error HandOver(int rank, uint64_t epoch);
   Error HandOverAll();
