@@ -33,6 +33,9 @@ struct UlpduPlan {
   // Set by the wire: the peer has carried out so many more of our requests (see UlpduWriter::AppendAcknowledging()).
   uint8_t acknowledged = 0;
   bool discard = false;            // drop the payload and ignore `payload`; End() is still called
+  // Nobody learns of this ULPDU before a later one, or before the wire returns. The wire may call End() first and place
+  // the payload then, together with that of other such ULPDUs; see UlpduSink::OnUnplaced().
+  bool deferrable = false;
 };
 
 // The effect of a ULPDU that only places its payload: the offset in the buffer with this tag (an STag and a TO, RFC
@@ -70,6 +73,11 @@ class UlpduSink {
   // Called between Begin() and End() if memory that the plan names is no longer mapped, because the program has
   // unmapped it. The rest of the payload is dropped; End() still follows.
   virtual void OnUnplaceable() {}
+
+  // Called for a ULPDU of `length` bytes whose payload was to be placed after End() (UlpduPlan::deferrable), for the same
+  // reason. `head`: as for Begin(). `ended`: so many ULPDUs, this one included, were ended and are not placed. Nothing
+  // more is received.
+  virtual void OnUnplaced(size_t /*length*/, ByteSpan /*head*/, size_t /*ended*/) {}
 
   // The wire has handed on everything up to that position (Channel::consumed() says so from then on). Called between
   // ULPDUs, by wires that learn this from the peer, and before a later message of the peer is handed on.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "base/program_memory.h"
 #include "mpa/fpdu_layout.h"
 
 namespace weft::mpa {
@@ -86,6 +88,7 @@ bool FpduReceiver::Commit(size_t count) {
     payload_left_ -= direct;
     end_ += count - direct;
     stopped_ = !(staged_whole() ? ParseWhole() : ParseAsItComes());
+    if (!PlaceDeferred()) stopped_ = true;
   }
   if (stopped_) {
     placing_ = false;
@@ -149,13 +152,44 @@ bool FpduReceiver::ParseAsItComes() {
     llp::UlpduPlan plan;
     if (!sink_.Begin(length, staged().subspan(kLengthFieldLength, head_length), &plan)) return false;
     WEFT_CHECK(plan.header_length <= head_length);
+    const size_t tail_length = PadLength(length) + kCrcLength;
+    if (end_ - begin_ >= kLengthFieldLength + length + tail_length && Defer(staged().subspan(kLengthFieldLength, length), plan)) {
+      begin_ += kLengthFieldLength + length + tail_length;
+      if (!sink_.End()) return false;
+      continue;
+    }
+    if (!PlaceDeferred()) return false;
     placement_.Start(plan.payload, plan.ours);
     placing_ = true;
     discarding_ = plan.discard;
     begin_ += kLengthFieldLength + plan.header_length;
     payload_left_ = length - plan.header_length;
-    tail_left_ = PadLength(length) + kCrcLength;
+    tail_left_ = tail_length;
   }
+}
+
+bool FpduReceiver::Defer(ByteSpan ulpdu, const llp::UlpduPlan& plan) {
+  if (!plan.deferrable || !ThreadOfOurs() || plan.payload.size() != 1) return false;
+  if (deferred_ == kMostDeferred && !PlaceDeferred()) return false;
+  const ByteSpan payload = ulpdu.subspan(plan.header_length);
+  deferred_ulpdus_[deferred_] = ulpdu;
+  deferred_from_[deferred_] = {const_cast<uint8_t*>(payload.data()), payload.size()};
+  deferred_to_[deferred_++] = plan.payload.front();
+  return true;
+}
+
+bool FpduReceiver::PlaceDeferred() {
+  if (deferred_ == 0) [[likely]]
+    return true;
+  const size_t count = std::exchange(deferred_, 0);
+  if (ScatterToProgramMemory({deferred_to_.data(), count}, {deferred_from_.data(), count})) return true;
+  for (size_t i = 0; i < count; ++i) {
+    if (WriteProgramMemory(deferred_to_[i].iov_base, deferred_from_[i].iov_base, deferred_from_[i].iov_len)) continue;
+    const ByteSpan ulpdu = deferred_ulpdus_[i];
+    sink_.OnUnplaced(ulpdu.size(), ulpdu.first(std::min(ulpdu.size(), llp::kUlpduHeadLength)), count - i);
+    return false;
+  }
+  return true;
 }
 
 // With CRC or markers: FPDU by FPDU (RFC 5044 section 6), verified before the sink hears of it.
@@ -206,7 +240,9 @@ bool FpduReceiver::DeliverWhole(size_t lead, size_t length, size_t total) {
   const size_t head_length = std::min(length, llp::kUlpduHeadLength);
   if (!sink_.Begin(length, ulpdu.first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
-  if (plan.discard) return sink_.End();
+  if (plan.discard) return PlaceDeferred() && sink_.End();
+  if (Defer(ulpdu, plan)) return sink_.End();
+  if (!PlaceDeferred()) return false;
   placement_.Start(plan.payload, plan.ours);
   if (!placement_.Copy(ulpdu.subspan(plan.header_length))) sink_.OnUnplaceable();
   return sink_.End();
@@ -237,6 +273,7 @@ bool FpduReceiver::DeliverAroundMarkers(size_t lead, size_t length) {
   llp::UlpduPlan plan;
   if (!sink_.Begin(length, ByteSpan(head).first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
+  if (!PlaceDeferred()) return false;
   if (plan.discard) return sink_.End();
   placement_.Start(plan.payload, plan.ours);
   bool placed = placement_.Copy(ByteSpan(head).first(head_length).subspan(plan.header_length));

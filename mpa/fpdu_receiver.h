@@ -64,6 +64,11 @@ class FpduReceiver {
   bool ParseAsItComes();
   bool ParseWhole();
   bool DeliverWhole(size_t lead, size_t length, size_t total);
+  // Defers the payload of this ULPDU of the staging block, if the plan allows it and a thread of Weft would need a
+  // system call for it.
+  bool Defer(ByteSpan ulpdu, const llp::UlpduPlan& plan);
+  // Places what was deferred, with one call. Returns false if that is not possible; the sink has been told.
+  bool PlaceDeferred();
   bool DeliverAroundMarkers(size_t lead, size_t length);
   bool MarkersAgree(size_t lead, size_t total) const;
   bool Fail(FpduError error);
@@ -87,6 +92,13 @@ class FpduReceiver {
   size_t payload_left_ = 0;  // bytes not placed yet
   size_t tail_left_ = 0;     // PAD and CRC field
   llp::Placement placement_;
+
+  // Whole ULPDUs that were ended and are not placed yet: their bytes in the staging block, and where they go. Empty
+  // between calls.
+  static constexpr size_t kMostDeferred = 64;
+  size_t deferred_ = 0;
+  std::array<ByteSpan, kMostDeferred> deferred_ulpdus_;
+  std::array<iovec, kMostDeferred> deferred_from_, deferred_to_;
 
   uint64_t position_ = 0;       // stream position of begin_, counted with markers only
   size_t frame_total_ = 0;      // length on the wire of the FPDU at begin_; 0: not known yet

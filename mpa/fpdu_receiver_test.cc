@@ -1,11 +1,16 @@
 #include "mpa/fpdu_receiver.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <cstring>
+#include <functional>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "base/crc32c.h"
+#include "base/program_memory.h"
 #include "mpa/reference.h"
 
 namespace weft::mpa {
@@ -410,6 +415,98 @@ TEST(FpduReceiverMarkerTest, TakesEveryPhaseOfEveryShortLength) {
       ASSERT_EQ(sink.ulpdus(), sent) << phase;
     }
   }
+}
+
+// The first bytes of an ULPDU: where it goes, and whether that may be later than its end.
+struct Address {
+  uint32_t offset;
+  bool deferrable;
+};
+
+class PlacingSink : public llp::UlpduSink {
+ public:
+  static constexpr size_t kPage = 4096;
+
+  PlacingSink() : memory_(static_cast<uint8_t*>(mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
+  ~PlacingSink() override { munmap(memory_, 3 * kPage); }
+
+  bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override {
+    std::memcpy(&address_, head.data(), sizeof address_);
+    piece_ = {memory_ + address_.offset, length - sizeof address_};
+    *plan = {.header_length = sizeof address_, .payload = {&piece_, 1}, .deferrable = address_.deferrable};
+    return true;
+  }
+  bool End() override {
+    ++ended_;
+    if (!address_.deferrable) seen_.emplace_back(memory_, memory_ + kPage);
+    return true;
+  }
+  void OnUnplaced(size_t length, ByteSpan head, size_t ended) override {
+    Address address;
+    std::memcpy(&address, head.data(), sizeof address);
+    unplaced_ = {length - sizeof address, address.offset, ended};
+  }
+
+  static Bytes Ulpdu(Address address, size_t bytes, uint8_t value) {
+    Bytes ulpdu(sizeof address + bytes, value);
+    std::memcpy(ulpdu.data(), &address, sizeof address);
+    return ulpdu;
+  }
+
+  uint8_t* memory_;
+  Address address_{};
+  iovec piece_{};
+  size_t ended_ = 0;
+  std::vector<Bytes> seen_;  // the first page at the end of each that is not deferrable
+  std::vector<size_t> unplaced_;
+};
+
+// A thread of Weft, to which each copy is a call of the kernel.
+void OnAThreadOfOurs(const std::function<void()>& body) {
+  std::thread([&] {
+    SetThreadOfOurs();
+    body();
+  }).join();
+}
+
+TEST_P(FpduReceiverTest, WhatMayBePlacedLaterIsThereWhenTheNextIsEnded) {
+  std::vector<Bytes> expected;
+  Bytes memory(PlacingSink::kPage);
+  std::mt19937 random(7);
+  for (int i = 0; i < 1000; ++i) {
+    // Most lie over one another: the last one counts.
+    const Address address{static_cast<uint32_t>(random() % 100), random() % 150 != 0};
+    const size_t bytes = 1 + random() % 300;
+    Encode(PlacingSink::Ulpdu(address, bytes, static_cast<uint8_t>(i)));
+    std::fill_n(memory.begin() + address.offset, bytes, static_cast<uint8_t>(i));
+    if (!address.deferrable) expected.push_back(memory);
+  }
+  for (const size_t step : {0u, 1000u, 65536u}) {
+    for (const bool ours : {true, false}) {
+      PlacingSink sink;
+      FpduReceiver receiver(options(), pool_, sink);
+      const auto feed = [&] { EXPECT_TRUE(Feed(receiver, stream_, step)); };
+      ours ? OnAThreadOfOurs(feed) : feed();
+      EXPECT_EQ(sink.ended_, sent_.size());
+      EXPECT_EQ(sink.seen_, expected);
+      EXPECT_EQ(Bytes(sink.memory_, sink.memory_ + PlacingSink::kPage), memory);
+      EXPECT_TRUE(sink.unplaced_.empty());
+    }
+  }
+}
+
+TEST_P(FpduReceiverTest, TheSinkIsToldWhichOfThoseThatWereEndedHasNoMemory) {
+  for (uint32_t i = 0; i < 10; ++i) Encode(PlacingSink::Ulpdu({i == 7 ? static_cast<uint32_t>(PlacingSink::kPage) : 10 * i, true}, 10 + i, 0x5a));
+  PlacingSink sink;
+  munmap(sink.memory_ + PlacingSink::kPage, PlacingSink::kPage);
+  FpduReceiver receiver(options(), pool_, sink);
+  OnAThreadOfOurs([&] { EXPECT_FALSE(Feed(receiver, stream_)); });
+  if (options().markers && sink.unplaced_.empty()) return;  // a marker was in it: it was not deferred
+  EXPECT_EQ(receiver.error(), FpduError::kNone);
+  EXPECT_EQ(sink.unplaced_, (std::vector<size_t>{17, PlacingSink::kPage, 3}));
+  EXPECT_EQ(sink.ended_, 10u);
+  EXPECT_EQ(sink.memory_[69], 0x5a);
+  EXPECT_EQ(sink.memory_[85], 0) << "of one behind it";
 }
 
 }  // namespace

@@ -127,6 +127,8 @@ bool Inbound::Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPl
     return true;
   }
   placing_ = header.stag;
+  // A whole Write, and no message behind it: only what comes later tells somebody of it. A number that is shown tells the peer at once.
+  plan->deferrable = access == Access::kRemoteWrite && last_ && !tagged_open_ && !awaiting_rtr_ && !has_immediate && account_.shown == nullptr;
   pieces_[0] = {*memory, payload_length_};
   plan->payload = std::span<const iovec>(pieces_).first(1);
   return true;
@@ -341,6 +343,14 @@ void Inbound::OnUnplaceable() {
       host_.ReceiveIsGone();
       Fail(ddp::Error::kNoBuffer);
   }
+}
+
+// Of Writes (Place()), each of which was a request.
+void Inbound::OnUnplaced(size_t length, ByteSpan head, size_t ended) {
+  account_.received -= static_cast<uint32_t>(ended);
+  if (!termination_.operational()) return;
+  segment_.Capture(length, head);
+  Fail(ddp::Error::kBaseOrBounds);
 }
 
 bool Inbound::IsRtr() {

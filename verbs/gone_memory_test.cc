@@ -73,6 +73,8 @@ class Process : public weft::verbs::testing::QueuePairProcess {
 
   void Post(ibv_wr_opcode opcode, uint32_t bytes) { QueuePairProcess::Post(opcode, bytes, theirs_.address, theirs_.rkey); }
 
+  void PostWriteTo(uint64_t offset, uint32_t bytes) { QueuePairProcess::Post(IBV_WR_RDMA_WRITE, bytes, theirs_.address + offset, theirs_.rkey); }
+
   void PostReadOf(uint64_t offset, uint32_t bytes) { QueuePairProcess::Post(IBV_WR_RDMA_READ, bytes, theirs_.address + offset, theirs_.rkey); }
 
   // Not munmap(2): a later mapping of the process could fill the hole.
@@ -220,6 +222,74 @@ TEST_F(GoneMemory, ShortReadsInFrontOfOneOfUnmappedMemoryAreAnswered) {
   EXPECT_EQ(CodeOf(target), 0);
 }
 
+bool OnOneHost() {
+  const char* same_host = getenv("WEFT_SAME_HOST");
+  return same_host == nullptr || std::string(same_host) != "off";
+}
+
+// They are placed together where a thread of Weft's receives.
+TEST_F(GoneMemory, ShortWritesInFrontOfOneToUnmappedMemoryAreCarriedOut) {
+  const pid_t target = Run(0, [](Process& process) {
+    process.Connect();
+    process.Unmap(kBytes / 2);
+    process.Tell();
+    process.Hear();
+    return process.BeginsWith(64, 0x5a) ? 0 : Process::kTouched;
+  });
+  const pid_t initiator = Run(1, [](Process& process) {
+    process.Fill(0x5a);
+    process.Connect();
+    process.Hear();
+    process.PostWriteTo(0, 64);
+    process.PostWriteTo(kBytes / 2 - 64, 32);
+    process.PostWriteTo(kBytes / 2, 64);
+    process.PostWriteTo(64, 64);
+    Process::Check(process.Await() == IBV_WC_SUCCESS && process.Await() == IBV_WC_SUCCESS);
+    const int status = process.Await();
+    Process::Check(process.Await() == IBV_WC_WR_FLUSH_ERR);
+    process.Tell();
+    return status;
+  });
+  EXPECT_EQ(CodeOf(initiator), IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(CodeOf(target), 0);
+}
+
+// SCTP hands on each message by itself; through the host's memory each is carried out at once.
+TEST_F(GoneMemory, ShortWritesThatComeTogetherCostTheirTargetOneCopy) {
+  constexpr int kWrites = 4;
+  const pid_t target = Run(0, [](Process& process) {
+    process.Connect();
+    g_copies = 0;
+    raise(SIGSTOP);
+    process.Hear();
+    const int copies = g_copies;
+    process.Tell();
+    return std::min<int>(copies, Process::kNone);
+  });
+  const pid_t initiator = Run(1, [](Process& process) {
+    process.Connect();
+    process.Hear();
+    for (int i = 0; i < kWrites; ++i) process.PostWriteTo(0, 8);
+    process.Tell();
+    for (int i = 0; i < kWrites; ++i) Process::Check(process.Await() == IBV_WC_SUCCESS);
+    process.Tell();
+    process.Hear();
+    return 0;
+  });
+  int status = 0;
+  ASSERT_EQ(waitpid(target, &status, WUNTRACED), target);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  char byte = 'x';
+  ASSERT_EQ(write(sockets_[0], &byte, 1), 1);
+  ASSERT_EQ(read(sockets_[0], &byte, 1), 1) << "they are posted";
+  ASSERT_EQ(kill(target, SIGCONT), 0);
+  EXPECT_EQ(CodeOf(initiator), 0);
+  const int copies = CodeOf(target);
+  EXPECT_GE(copies, 0);
+  const char* const wire = getenv("WEFT_LLP");
+  EXPECT_LE(copies, OnOneHost() || (wire != nullptr && std::string(wire) == "sctp") ? kWrites : 1);
+}
+
 // Where a thread of Weft's answers, each copy is a system call that finds out whether the memory is there. Their requests are no memory of the program's.
 TEST_F(GoneMemory, AShortReadCostsItsTargetNoMoreThanOneCopy) {
   constexpr int kReads = 4;
@@ -245,11 +315,6 @@ TEST_F(GoneMemory, AShortReadCostsItsTargetNoMoreThanOneCopy) {
   const int copies = CodeOf(target);
   EXPECT_GE(copies, 0);
   EXPECT_LE(copies, kReads);
-}
-
-bool OnOneHost() {
-  const char* same_host = getenv("WEFT_SAME_HOST");
-  return same_host == nullptr || std::string(same_host) != "off";
 }
 
 // It unmaps it while the receiver is stopped. On one host that one reads it where it lies, and finds first that it is not there; between hosts the kernel
