@@ -13,8 +13,8 @@ namespace weft::rdmap {
 
 // Finds the payload of Read Responses, which the program may have unmapped (base/program_memory.h). A thread of Weft
 // checks the source of a long response before it is sent, since an error cannot be reported later. It copies the
-// sources of short responses, as many of the waiting ones as possible with one system call: one call for each would
-// cost more than all the other work for it.
+// sources of short responses. One system call serves as many of the waiting ones as possible: one for each would cost
+// more than all the other work for it.
 class ReadPayload {
  public:
   // Longer responses are sent directly from their source.
@@ -36,7 +36,7 @@ class ReadPayload {
 
   // To be called before regions may go, and before reads_ changes in another way than by adding Reads at the end or
   // removing Reads after Find().
-  void Forget() { copied_ = used_ = 0; }
+  void Forget() { copied_ = used_ = looked_ = 0; }
 
  private:
   static constexpr size_t kMost = 32, kBytes = 2048;
@@ -45,10 +45,13 @@ class ReadPayload {
   Result<uint8_t*, AccessError> Resolve(const ReadRequestHeader& read, uint32_t left);
   // Copies short sources, from the oldest on, as far as they are mapped.
   void Copy(uint8_t* oldest, uint32_t left, bool alone);
+  // Checks long sources, from the oldest on. Returns how many are mapped.
+  uint16_t Look(uint8_t* oldest, uint32_t left, bool alone);
 
   Host& host_;
   FixedRing<InboundRead>& reads_;
-  size_t copied_ = 0, used_ = 0;  // bytes
+  uint16_t copied_ = 0, used_ = 0;  // bytes
+  uint16_t looked_ = 0;             // so many Reads, from the oldest on, are long and were checked
   std::array<uint8_t, kBytes> copies_{};
 };
 

@@ -102,6 +102,37 @@ TEST_F(ReadPayloadTest, ALongOneIsSentFromWhereItLiesInItsTurn) {
   EXPECT_TRUE(reads_.empty());
 }
 
+TEST_F(ReadPayloadTest, LongOnesThatWaitAreCheckedTogether) {
+  for (uint64_t i = 0; i < 8; ++i) Ask(i * 700, 600);
+  Ask(0, 8);
+  Ask(0, 4096);
+  EXPECT_EQ(CopiesOf([this] {
+              for (int i = 0; i < 8; ++i) Answer(/*ours=*/false);
+            }),
+            1u);
+  EXPECT_EQ(host_.resolved, 8u + 7u);  // each in its turn, and those behind the first before
+  CopiesOf([this] {
+    Answer(/*ours=*/true);
+    Answer(/*ours=*/false);
+  });
+}
+
+TEST_F(ReadPayloadTest, LongOnesThatAreNotThereFailInTheirTurn) {
+  for (size_t before = 0; before < 4; ++before) {
+    for (size_t i = 0; i < before; ++i) Ask(i * 100, 1000);
+    Ask(0, 600, kGone);
+    Ask(0, 1000);
+    CopiesOf([this, before] {
+      for (size_t i = 0; i < before; ++i) Answer(/*ours=*/false);
+      const auto found = payload_.Find(600, /*alone=*/false);
+      ASSERT_FALSE(found) << before;
+      EXPECT_EQ(found.error(), AccessError::kBounds) << before;
+    });
+    while (!reads_.empty()) reads_.Pop();
+    payload_.Forget();
+  }
+}
+
 TEST_F(ReadPayloadTest, AtomicsAndEmptyReadsBetweenThemHaveNone) {
   Ask(0, 8);
   reads_.Push({.is_atomic = true});
