@@ -87,8 +87,11 @@ bool FpduReceiver::Commit(size_t count) {
     placement_.Advance(direct);
     payload_left_ -= direct;
     end_ += count - direct;
+    Deferred deferred;  // NOLINT: filled as it is used
+    deferred_ = &deferred;
     stopped_ = !(staged_whole() ? ParseWhole() : ParseAsItComes());
     if (!PlaceDeferred()) stopped_ = true;
+    deferred_ = nullptr;
   }
   if (stopped_) {
     placing_ = false;
@@ -169,24 +172,25 @@ bool FpduReceiver::ParseAsItComes() {
 }
 
 bool FpduReceiver::Defer(ByteSpan ulpdu, const llp::UlpduPlan& plan) {
-  if (!plan.deferrable || !ThreadOfOurs() || plan.payload.size() != 1) return false;
-  if (deferred_ == kMostDeferred && !PlaceDeferred()) return false;
+  if (!plan.deferrable || !ThreadOfOurs() || plan.payload.size() != 1 || deferred_->count == Deferred::kMost) return false;
   const ByteSpan payload = ulpdu.subspan(plan.header_length);
-  deferred_ulpdus_[deferred_] = ulpdu;
-  deferred_from_[deferred_] = {const_cast<uint8_t*>(payload.data()), payload.size()};
-  deferred_to_[deferred_++] = plan.payload.front();
+  const size_t i = deferred_->count++;
+  deferred_->ulpdus[i] = {const_cast<uint8_t*>(ulpdu.data()), ulpdu.size()};
+  deferred_->from[i] = {const_cast<uint8_t*>(payload.data()), payload.size()};
+  deferred_->to[i] = plan.payload.front();
   return true;
 }
 
 bool FpduReceiver::PlaceDeferred() {
-  if (deferred_ == 0) [[likely]]
+  if (deferred_->count == 0) [[likely]]
     return true;
-  const size_t count = std::exchange(deferred_, 0);
-  if (ScatterToProgramMemory({deferred_to_.data(), count}, {deferred_from_.data(), count})) return true;
+  const size_t count = std::exchange(deferred_->count, 0);
+  if (ScatterToProgramMemory({deferred_->to.data(), count}, {deferred_->from.data(), count})) return true;
   for (size_t i = 0; i < count; ++i) {
-    if (WriteProgramMemory(deferred_to_[i].iov_base, deferred_from_[i].iov_base, deferred_from_[i].iov_len)) continue;
-    const ByteSpan ulpdu = deferred_ulpdus_[i];
-    sink_.OnUnplaced(ulpdu.size(), ulpdu.first(std::min(ulpdu.size(), llp::kUlpduHeadLength)), count - i);
+    const iovec &to = deferred_->to[i], &ulpdu = deferred_->ulpdus[i];
+    if (WriteProgramMemory(to.iov_base, deferred_->from[i].iov_base, to.iov_len)) continue;
+    const size_t head_length = std::min(ulpdu.iov_len, llp::kUlpduHeadLength);
+    sink_.OnUnplaced(ulpdu.iov_len, {static_cast<const uint8_t*>(ulpdu.iov_base), head_length}, count - i);
     return false;
   }
   return true;

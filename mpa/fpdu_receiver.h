@@ -64,8 +64,8 @@ class FpduReceiver {
   bool ParseAsItComes();
   bool ParseWhole();
   bool DeliverWhole(size_t lead, size_t length, size_t total);
-  // Defers the payload of this ULPDU of the staging block, if the plan allows it and a thread of Weft would need a
-  // system call for it.
+  // Defers the payload of this ULPDU of the staging block, if the plan allows it, a thread of Weft would need a system
+  // call for it, and there is room.
   bool Defer(ByteSpan ulpdu, const llp::UlpduPlan& plan);
   // Places what was deferred, with one call. Returns false if that is not possible; the sink has been told.
   bool PlaceDeferred();
@@ -93,12 +93,14 @@ class FpduReceiver {
   size_t tail_left_ = 0;     // PAD and CRC field
   llp::Placement placement_;
 
-  // Whole ULPDUs that were ended and are not placed yet: their bytes in the staging block, and where they go. Empty
-  // between calls.
-  static constexpr size_t kMostDeferred = 64;
-  size_t deferred_ = 0;
-  std::array<ByteSpan, kMostDeferred> deferred_ulpdus_;
-  std::array<iovec, kMostDeferred> deferred_from_, deferred_to_;
+  // Whole ULPDUs that were ended and are not placed yet: their bytes in the staging block, their payload, and where it
+  // goes. Of one call of Commit(), so that a connection has no memory for it.
+  struct Deferred {
+    static constexpr size_t kMost = 64;
+    size_t count = 0;
+    std::array<iovec, kMost> ulpdus, from, to;
+  };
+  Deferred* deferred_ = nullptr;
 
   uint64_t position_ = 0;       // stream position of begin_, counted with markers only
   size_t frame_total_ = 0;      // length on the wire of the FPDU at begin_; 0: not known yet
