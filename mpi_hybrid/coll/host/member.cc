@@ -77,7 +77,7 @@ Error Member::Came() {
 bool Member::HasCome(int member, const Word& word, uint64_t awaited) {
   const uint64_t value = word.value.load(std::memory_order_acquire);
   if (value < awaited) return false;
-  if (word.same_value.load(std::memory_order_relaxed) < value) [[unlikely]] misled_by_ = member;
+  if (word.same_value.load(std::memory_order_acquire) < value) [[unlikely]] misled_by_ = member;
   return true;
 }
 
@@ -165,8 +165,8 @@ Error Member::Say(const void* data, size_t bytes) {
   Post& post = PostOf(me_);
   post.what = what_;
   post.bytes = bytes_;
-  post.same_turn.store(turn_, std::memory_order_relaxed);
   if (bytes != 0 && bytes <= kInline) std::memcpy(post.data, data, bytes);
+  post.same_turn.store(turn_, std::memory_order_release);
   post.turn.store(posted_[turn_ % kTurns] = turn_, std::memory_order_release);
   changed_ = true;
   return {};
@@ -184,15 +184,15 @@ Error Member::SayAfter(const Error& heard, const void* data, size_t bytes) {
 Error Member::Hear(int member) {
   const Post& post = PostOf(member);
   const uint64_t turn = post.turn.load(std::memory_order_acquire);
+  if (post.same_turn.load(std::memory_order_acquire) != turn) [[unlikely]] {
+    NoteGone(member);
+    return OverwrittenError("rank " + std::to_string(member));
+  }
   const uint32_t what = post.what;
-  const uint64_t bytes = post.bytes, same_turn = post.same_turn.load(std::memory_order_relaxed);
-  if (turn == turn_ && same_turn == turn_ && what == what_ && bytes == bytes_) [[likely]]
+  const uint64_t bytes = post.bytes;
+  if (turn == turn_ && what == what_ && bytes == bytes_) [[likely]]
     return {};
   const std::string rank = "rank " + std::to_string(member);
-  if (turn != same_turn) {
-    NoteGone(member);
-    return OverwrittenError(rank);
-  }
   if (turn != turn_ || what != what_) return Error(MPI_ERR_TRUNCATE, rank + " is in another collective: the calls at the two ranks do not match");
   return Error(MPI_ERR_TRUNCATE, rank + " has " + std::to_string(bytes) + " bytes in a collective of which this rank expects " +
                                      std::to_string(bytes_) + ": the calls at the two ranks do not match");

@@ -27,25 +27,26 @@ struct alignas(64) Post {
   std::atomic<uint64_t> turn;
   uint32_t what;               // the collective and its root
   uint64_t bytes;              // bytes of data that follow from the arguments of the call
-  std::atomic<uint64_t> same_turn;  // written before `turn`, which another process has overwritten if this is less
+  // written right before `turn`, in the same way: another process has overwritten `turn` if they differ
+  std::atomic<uint64_t> same_turn;
   alignas(32) uint8_t data[kInline];
 };
 static_assert(sizeof(Post) == 64);
 
-// A word that its owner counts up, and a copy, which it writes first. If the copy is behind, another process has
-// overwritten the word.
+// A word that its owner counts up, and a copy, which it writes first. Both publish what the owner wrote before. If the
+// copy is behind, another process has overwritten the word.
 struct alignas(64) Word {
   std::atomic<uint64_t> value;  // written with release
   std::atomic<uint64_t> same_value;
 
   void Store(uint64_t to) {
-    same_value.store(to, std::memory_order_relaxed);
+    same_value.store(to, std::memory_order_release);
     value.store(to, std::memory_order_release);
   }
   // What was overwritten is not.
   bool IsAtLeast(uint64_t least) const {
     const uint64_t now = value.load(std::memory_order_acquire);
-    return now >= least && same_value.load(std::memory_order_relaxed) >= now;
+    return now >= least && same_value.load(std::memory_order_acquire) >= now;
   }
 };
 
