@@ -112,7 +112,8 @@ bool Parcel::Flush() {
   made_ = 0;
   if (bytes_ <= std::min(kShort, kept_)) {
     if (!start_) start_ = node_.Map(*offset_, kShort);
-    if (start_) made_ = (bytes_ + kLeastPage - 1) / kLeastPage * kLeastPage;
+    // Not more than is kept: the target frees the pages of a longer one.
+    if (start_) made_ = std::min((bytes_ + kLeastPage - 1) / kLeastPage * kLeastPage, kept_);
   }
   return true;
 }

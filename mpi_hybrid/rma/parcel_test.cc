@@ -133,6 +133,25 @@ TEST_F(ParcelTest, NothingIsKnownOfTheMemoryOfALongOne) {
   }
 }
 
+// Of many origins a target keeps less than a page: the page of a parcel that is longer may be gone.
+TEST_F(ParcelTest, OnlyWhatIsKeptGoesWithoutCalls) {
+  constexpr int kManyOrigins = 1000;
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit short_files{4096, 4096};
+    const std::vector<uint8_t> message(Parcel::KeptBytes(kManyOrigins) - 100);
+    Parcel parcel(*node_, kManyOrigins);
+    bool good = Add(parcel, message) && parcel.Seal() && setrlimit(RLIMIT_FSIZE, &short_files) == 0;
+    parcel.Clear(/*handed_over=*/false);
+    good = good && Add(parcel, message) && parcel.Seal();
+    parcel.Clear(/*handed_over=*/false);
+    _exit(good && Add(parcel, message) && Add(parcel, message) && !parcel.Seal() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(ParcelTest, WhereFilesMayNotBeThatLongAllIsStillThere) {
   const pid_t child = fork();
   if (child == 0) {
