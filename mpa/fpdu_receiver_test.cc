@@ -498,10 +498,9 @@ TEST_P(FpduReceiverTest, WhatMayBePlacedLaterIsThereWhenTheNextIsEnded) {
 TEST_P(FpduReceiverTest, TheSinkIsToldWhichOfThoseThatWereEndedHasNoMemory) {
   for (uint32_t i = 0; i < 10; ++i) Encode(PlacingSink::Ulpdu({i == 7 ? static_cast<uint32_t>(PlacingSink::kPage) : 10 * i, true}, 10 + i, 0x5a));
   PlacingSink sink;
-  munmap(sink.memory_ + PlacingSink::kPage, PlacingSink::kPage);
+  ASSERT_EQ(mprotect(sink.memory_ + PlacingSink::kPage, PlacingSink::kPage, PROT_NONE), 0);  // a hole could be filled by another mapping
   FpduReceiver receiver(options(), pool_, sink);
   OnAThreadOfOurs([&] { EXPECT_FALSE(Feed(receiver, stream_)); });
-  if (options().markers && sink.unplaced_.empty()) return;  // a marker was in it: it was not deferred
   EXPECT_EQ(receiver.error(), FpduError::kNone);
   EXPECT_EQ(sink.unplaced_, (std::vector<size_t>{17, PlacingSink::kPage, 3}));
   EXPECT_EQ(sink.ended_, 10u);

@@ -127,7 +127,7 @@ bool Inbound::Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPl
     return true;
   }
   placing_ = header.stag;
-  // A whole Write, and no message behind it: only what comes later tells somebody of it. A number that is shown tells the peer at once.
+  // A whole Write without immediate data becomes visible only by a later message or acknowledgement, unless the received count is shown to the peer.
   plan->deferrable = access == Access::kRemoteWrite && last_ && !tagged_open_ && !awaiting_rtr_ && !has_immediate && account_.shown == nullptr;
   pieces_[0] = {*memory, payload_length_};
   plan->payload = std::span<const iovec>(pieces_).first(1);
