@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/iovec_length.h"
+#include "base/program_memory.h"
 
 namespace weft::ddp::sctp {
 namespace {
@@ -257,6 +259,7 @@ bool Association::Next(Outgoing* outgoing) {
 bool Association::NextOf(Session& session, Outgoing* outgoing) {
   if (lost_) return false;
   if (session.Next(outgoing)) return true;
+  copy_.Reset();
   if (session.waiting_) return false;
   to_send_.Remove(session);
   if (session.has_output() && !session.output_over()) {
@@ -264,6 +267,17 @@ bool Association::NextOf(Session& session, Outgoing* outgoing) {
     waiting_.Add(session);
   }
   return false;
+}
+
+bool Association::CopyPayload(std::span<const iovec>* pieces) {
+  const std::span<const iovec> payload = pieces->subspan(1);
+  if (payload.empty()) return true;
+  if (!copy_) copy_ = pool_.Take();
+  if (GatherProgramMemory(copy_.data(), payload) != payload.size()) return false;
+  copied_[0] = pieces->front();
+  copied_[1] = {copy_.data(), TotalLength(payload)};
+  *pieces = copied_;
+  return true;
 }
 
 bool Association::NextAnswer(Outgoing* outgoing) {

@@ -1,10 +1,13 @@
 #ifndef DDP_SCTP_ASSOCIATION_H_
 #define DDP_SCTP_ASSOCIATION_H_
 
+#include <sys/uio.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -134,6 +137,10 @@ class Association {
   void Ready(Session& session);
   void Tell(Session& session);
   bool MakeRoom(Session& session, size_t length);
+  // Called before a thread of Weft sends a message. `pieces` are the message: what is staged, then what references
+  // memory of the program, which is copied; `pieces` become those of the copy. Returns false if some of it is no longer
+  // mapped.
+  [[nodiscard]] bool CopyPayload(std::span<const iovec>* pieces);
 
   AssociationOptions options_;
   BufferPool& pool_;
@@ -152,6 +159,9 @@ class Association {
     uint32_t next = 0, used = 0;
   };
   Half halves_[2];
+
+  BufferPool::Lease copy_;  // of the payload of the next message, while there are messages to send
+  iovec copied_[2];         // the message with that copy
 
   uint64_t taken_ = 0, acknowledged_ = 0;
   SessionList<&Session::SendLink> to_send_;

@@ -2,12 +2,16 @@
 #include "ddp/sctp/association.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
 
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/program_memory.h"
 #include "ddp/sctp/testing/end.h"
 
 namespace weft::ddp::sctp {
@@ -231,6 +235,44 @@ TEST(AssociationTest, SessionsTakeTurns) {
   std::string order;
   while (const auto message = b.Take()) order += std::to_string(message->stream);
   EXPECT_EQ(order, "12121");
+}
+
+// The program may have unmapped what it had sent from; on its own threads that is the program's own fault.
+TEST(AssociationTest, AThreadOfWeftSendsACopyAndEndsOnlyTheSessionWhosePayloadIsGone) {
+  constexpr size_t kLength = 30000, kHole = 65536;
+  End b({.streams = 4, .max_segment = kLongestSegment});
+  RecordingSink one, two;
+  Session& stays = b.Accepted(0, one);
+  Session& loses = b.Accepted(2, two);
+  const Bytes first(kLength, 1), second(kLength, 2);
+  iovec pieces[] = {{const_cast<uint8_t*>(first.data()), kLength}, {const_cast<uint8_t*>(second.data()), kLength}};
+  void* const gone = mmap(nullptr, kHole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(gone, MAP_FAILED);
+  const iovec hole{gone, kLength};
+  const Bytes header(14, 7);
+  loses.Append(header, {&hole, 1}, /*volatile_payload=*/false);
+  stays.Append(header, pieces, /*volatile_payload=*/false);
+  ASSERT_EQ(munmap(gone, kHole), 0);
+
+  std::vector<testing::Message> sent;
+  std::thread([&] {
+    SetThreadOfOurs();
+    Outgoing outgoing;
+    while (b.association.Next(&outgoing)) {
+      for (const iovec& piece : outgoing.pieces) {
+        EXPECT_NE(piece.iov_base, first.data());
+        EXPECT_NE(piece.iov_base, second.data());
+      }
+      sent.push_back(b.Take(outgoing));
+    }
+  }).join();
+  EXPECT_TRUE(loses.payload_gone());
+  EXPECT_FALSE(stays.payload_gone());
+  ASSERT_EQ(sent.size(), 1u);
+  Bytes all = header;
+  all.insert(all.end(), first.begin(), first.end());
+  all.insert(all.end(), second.begin(), second.end());
+  EXPECT_EQ(sent[0].bytes, Segment(0, 1, all).bytes);
 }
 
 TEST(AssociationTest, WhenItIsLostEverybodyHears) {

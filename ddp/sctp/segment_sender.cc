@@ -99,17 +99,6 @@ bool SegmentSender::IsTakenOver(const void* at) const {
   return std::any_of(taken_over_.begin(), taken_over_.end(), [at](const Own& own) { return own.bytes.data() == at; });
 }
 
-bool SegmentSender::TakeOverFront() {
-  for (iovec& piece : PayloadOf(messages_[first_])) {
-    if (piece.iov_len == 0 || IsTakenOver(piece.iov_base)) continue;
-    std::vector<uint8_t> own(piece.iov_len);
-    if (!ReadProgramMemory(own.data(), piece.iov_base, piece.iov_len)) return false;
-    piece.iov_base = own.data();
-    taken_over_.push_back({popped_, std::move(own)});
-  }
-  return true;
-}
-
 bool SegmentSender::TakeOver(const void* begin, size_t length, bool (*copy)(uint8_t*, const uint8_t*, size_t)) {
   bool well = true;
   const auto first = reinterpret_cast<uintptr_t>(begin);

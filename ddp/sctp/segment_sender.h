@@ -39,9 +39,6 @@ class SegmentSender {
   size_t size() const { return count_; }  // messages
   // The oldest message; only if not empty(). Valid until Append, Pop, TakeOver or Clear.
   std::span<const iovec> Front() const;
-  // Called before a thread of Weft sends the oldest message: copies the payload that it references. Returns false if
-  // the payload is no longer mapped.
-  [[nodiscard]] bool TakeOverFront();
   size_t FrontLength() const { return messages_[first_].length; }
   // The oldest message is sent.
   void Pop();

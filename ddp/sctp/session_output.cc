@@ -86,12 +86,12 @@ bool Session::Next(Outgoing* outgoing) {
   if (!opening_.empty()) {
     piece_ = {opening_.data(), opening_.size()};
   } else if (!empty()) {
-    if (ThreadOfOurs() && !sender_->TakeOverFront()) {
+    outgoing->ppid = kSegmentPpid;
+    outgoing->pieces = sender_->Front();
+    if (ThreadOfOurs() && !association_.CopyPayload(&outgoing->pieces)) {
       LosePayload();
       return false;
     }
-    outgoing->ppid = kSegmentPpid;
-    outgoing->pieces = sender_->Front();
     outgoing->length = sender_->FrontLength();
     outgoing->more = sender_->size() > 1;
     return true;
