@@ -118,7 +118,7 @@ static void MeetOwnJob(void) {
   free(mine);
 }
 
-enum { kMostGrowth = 8000, kMostLooks = 10000, kLook = 2000 /* microseconds */ };
+enum { kMostGrowth = 8000, kMostLooks = 2500, kLook = 2000 /* microseconds */ };
 
 static long HeapInUse(void) {
   const struct mallinfo2 info = mallinfo2();

@@ -1,5 +1,6 @@
 """Jobs that were started apart meet at ports: programs of this folder, over the wire that the first argument names."""
 
+import itertools
 import json
 import os
 import signal
@@ -83,8 +84,8 @@ class MeetingTest(Meeting):
                 self.meet(self.mpiexec(ranks[0]), self.mpiexec(ranks[1]), 2)
 
     def test_no_queue_pair_and_no_byte_of_the_other_job_is_left(self):
-        ranks, rounds = 2, 60
-        held = {number: os.path.join(os.path.dirname(self.port), f"go_on_{number}") for number in (20, 40, rounds - 1)}
+        ranks, rounds = 2, 100
+        held = {number: os.path.join(os.path.dirname(self.port), f"go_on_{number}") for number in (20, 40, 60, 80, rounds - 1)}
         hold = " ".join(f"{number} {path}" for number, path in held.items())
         jobs = [self.launch(self.mpiexec(ranks), program("meet"), how, self.port, str(rounds), HOLD=hold, GLIBC_TUNABLES="glibc.malloc.tcache_count=0") for how in ("accept", "connect")]
         found = {}
@@ -98,12 +99,12 @@ class MeetingTest(Meeting):
         for job in jobs:
             self.finish(job)
         print(found, flush=True)
-        early, middle, late = (found[number] for number in held)
-        for pid, (queue_pairs, heap) in late.items():
-            self.assertLessEqual(queue_pairs, early[pid][0])
+        stages = [found[number] for number in held]
+        for pid in stages[0]:
+            self.assertLessEqual(stages[-1][pid][0], stages[0][pid][0])
             if not self.sanitizer:  # which has a heap of its own
-                growths = middle[pid][1] - early[pid][1], heap - middle[pid][1]
-                self.assertLess(min(growths), MOST_GROWTH, growths)  # what is left by each meeting is so in both
+                growths = [after[pid][1] - before[pid][1] for before, after in itertools.pairwise(stages)]
+                self.assertLess(min(growths), MOST_GROWTH, growths)  # what each meeting leaves is in all of them
                 self.assertLess(max(growths), MADE_ONCE, growths)
 
     def queue_pairs(self, pid):
