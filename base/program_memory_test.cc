@@ -144,6 +144,25 @@ TEST_F(ProgramMemoryTest, EachOfManyPagesIsLookedAt) {
   munmap(many, kPages * page_);
 }
 
+TEST_F(ProgramMemoryTest, PiecesThatAdjoinAreLookedAtLikeOne) {
+  constexpr size_t kPages = 40;
+  auto* const many = static_cast<char*>(mmap(nullptr, kPages * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(many, MAP_FAILED);
+  for (const size_t length : {page_ / 2, page_, 3 * page_ + 100, 20 * page_}) {
+    std::vector<iovec> pieces{{many, 0}};
+    for (size_t at = 0; at + length <= kPages * page_; at += length) pieces.push_back({many + at, length});
+    const size_t last = (pieces.size() - 1) * length - 1;
+    pieces.push_back({many, 1});
+    EXPECT_TRUE(IsProgramMemory(pieces)) << length;
+    for (const size_t gone : {size_t{0}, length / page_, last / page_}) {
+      ASSERT_EQ(mprotect(many + gone * page_, page_, PROT_NONE), 0);
+      EXPECT_FALSE(IsProgramMemory(pieces)) << length << ' ' << gone;
+      ASSERT_EQ(mprotect(many + gone * page_, page_, PROT_READ), 0);
+    }
+  }
+  munmap(many, kPages * page_);
+}
+
 TEST_F(ProgramMemoryTest, AThreadOfOursSurvivesWhatIsGone) {
   EXPECT_FALSE(ThreadOfOurs());
   std::thread ours([this] {
