@@ -173,11 +173,16 @@ bool FpduReceiver::ParseAsItComes() {
 
 bool FpduReceiver::Defer(ByteSpan ulpdu, const llp::UlpduPlan& plan) {
   if (!plan.deferrable || !ThreadOfOurs() || plan.payload.size() != 1 || deferred_->count == Deferred::kMost) return false;
-  const ByteSpan payload = ulpdu.subspan(plan.header_length);
-  const size_t i = deferred_->count++;
+  const size_t i = deferred_->count;
+  if (i != 0) {
+    const iovec& last = deferred_->ulpdus[i - 1];
+    const auto gap = static_cast<size_t>(ulpdu.data() + plan.header_length - static_cast<const uint8_t*>(last.iov_base)) - last.iov_len;
+    if (gap > deferred_->gap.size()) return false;
+    deferred_->to[2 * i - 1] = {deferred_->gap.data(), gap};
+  }
   deferred_->ulpdus[i] = {const_cast<uint8_t*>(ulpdu.data()), ulpdu.size()};
-  deferred_->from[i] = {const_cast<uint8_t*>(payload.data()), payload.size()};
-  deferred_->to[i] = plan.payload.front();
+  deferred_->to[2 * i] = plan.payload.front();
+  ++deferred_->count;
   return true;
 }
 
@@ -185,10 +190,13 @@ bool FpduReceiver::PlaceDeferred() {
   if (deferred_->count == 0) [[likely]]
     return true;
   const size_t count = std::exchange(deferred_->count, 0);
-  if (ScatterToProgramMemory({deferred_->to.data(), count}, {deferred_->from.data(), count})) return true;
+  const auto end = [this](size_t i) { return static_cast<uint8_t*>(deferred_->ulpdus[i].iov_base) + deferred_->ulpdus[i].iov_len; };
+  const auto payload = [&](size_t i) { return end(i) - deferred_->to[2 * i].iov_len; };
+  const iovec staged{payload(0), static_cast<size_t>(end(count - 1) - payload(0))};
+  if (ScatterToProgramMemory({deferred_->to.data(), 2 * count - 1}, {&staged, 1})) return true;
   for (size_t i = 0; i < count; ++i) {
-    const iovec &to = deferred_->to[i], &ulpdu = deferred_->ulpdus[i];
-    if (WriteProgramMemory(to.iov_base, deferred_->from[i].iov_base, to.iov_len)) continue;
+    const iovec &to = deferred_->to[2 * i], &ulpdu = deferred_->ulpdus[i];
+    if (WriteProgramMemory(to.iov_base, payload(i), to.iov_len)) continue;
     const size_t head_length = std::min(ulpdu.iov_len, llp::kUlpduHeadLength);
     sink_.OnUnplaced(ulpdu.iov_len, {static_cast<const uint8_t*>(ulpdu.iov_base), head_length}, count - i);
     return false;

@@ -93,12 +93,16 @@ class FpduReceiver {
   size_t tail_left_ = 0;     // PAD and CRC field
   llp::Placement placement_;
 
-  // Whole ULPDUs that were ended and are not placed yet: their bytes in the staging block, their payload, and where it
-  // goes. Of one call of Commit(), so that a connection has no memory for it.
+  // Whole ULPDUs that were ended and are not placed yet: their bytes in the staging block, and where the payload goes.
+  // The kernel takes much longer for a piece of what it copies from than for one of what it copies to. So it gets one
+  // piece of the staging block, and what stands between two payloads there goes to `gap`. Of one call of Commit(), so
+  // that a connection has no memory for it.
   struct Deferred {
-    static constexpr size_t kMost = 64;
+    static constexpr size_t kMost = 192;
     size_t count = 0;
-    std::array<iovec, kMost> ulpdus, from, to;
+    std::array<iovec, kMost> ulpdus;
+    std::array<iovec, 2 * kMost> to;  // the payload of ULPDU i at 2 * i, and behind it the gap
+    std::array<uint8_t, 64> gap;
   };
   Deferred* deferred_ = nullptr;
 
