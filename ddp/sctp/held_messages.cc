@@ -39,14 +39,15 @@ uint32_t HeldMessages::TakeCell() {
   return cell;
 }
 
-void HeldMessages::GiveBack(uint32_t cell) {
-  const uint32_t index = cell / kCellsInBlock;
+void HeldMessages::GiveBack(uint32_t first, uint32_t last, uint32_t count) {
+  const uint32_t index = first / kCellsInBlock;
   Block& block = blocks_[index];
-  next_[cell] = block.free;
-  block.free = cell;
-  ++free_cells_;
+  next_[last] = block.free;
+  block.free = first;
+  free_cells_ += count;
   with_room_ = std::min<size_t>(with_room_, index);
-  if (--block.used != 0) return;
+  block.used -= count;
+  if (block.used != 0) return;
   block.memory.Reset();
   --blocks_in_use_;
   if (budget_ != nullptr) budget_->GiveBack(1);
@@ -69,12 +70,16 @@ HeldMessages::Message HeldMessages::Keep(ByteSpan bytes) {
   return message;
 }
 
+// In their order, so that the next message lies as well together as this one.
 void HeldMessages::Drop(const Message& message) {
-  uint32_t cell = message.first_cell;
-  for (size_t left = message.cells(); left != 0; --left) {
-    const uint32_t next = next_[cell];
-    GiveBack(cell);
-    cell = next;
+  uint32_t first = message.first_cell;
+  for (size_t left = message.cells(); left != 0;) {
+    uint32_t last = first, count = 1;
+    for (; count != left && next_[last] / kCellsInBlock == first / kCellsInBlock; ++count) last = next_[last];
+    const uint32_t behind = next_[last];
+    GiveBack(first, last, count);
+    first = behind;
+    left -= count;
   }
 }
 

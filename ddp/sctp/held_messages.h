@@ -71,7 +71,8 @@ class HeldMessages {
   };
 
   uint32_t TakeCell();
-  void GiveBack(uint32_t cell);
+  // A chain of cells of one block.
+  void GiveBack(uint32_t first, uint32_t last, uint32_t count);
   MutableByteSpan CellBytes(uint32_t cell) const;
 
   BufferPool& pool_;

@@ -93,6 +93,32 @@ TEST(HeldMessagesTest, WhatHasRoomInMemoryThatIsThereNeedsNoBudget) {
   EXPECT_EQ(budget.taken(), HeldBudget::kOwn);
 }
 
+// Each stretch is a piece of the copy that the kernel makes.
+size_t Stretches(const HeldMessages& held, const Message& message) {
+  size_t stretches = 0;
+  const uint8_t* end = nullptr;
+  HeldMessages::Reader reader(held, message);
+  for (ByteSpan bytes = reader.Next(); !bytes.empty(); bytes = reader.Next()) {
+    stretches += bytes.data() != end;
+    end = bytes.data() + bytes.size();
+  }
+  return stretches;
+}
+
+TEST(HeldMessagesTest, WhatComesAfterwardsLiesTogetherAsWell) {
+  BufferPool pool;
+  HeldMessages held(pool, 1 << 20);
+  const Message stays = held.Keep(Bytes(1, 1));
+  for (int round = 0; round < 5; ++round) {
+    const Message one = held.Keep(Bytes(20000, 2)), two = held.Keep(Bytes(20000, 3));
+    EXPECT_EQ(Stretches(held, one), 1u) << round;
+    EXPECT_EQ(Stretches(held, two), 1u) << round;
+    held.Drop(one);
+    held.Drop(two);
+  }
+  held.Drop(stays);
+}
+
 TEST(HeldMessagesTest, RandomComingAndGoingMixesNothingUp) {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);

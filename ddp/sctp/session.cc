@@ -252,11 +252,15 @@ void Session::TakeSegment(const HeldMessages::Message& segment) {
   EndUlpdu(segment.length);
 }
 
-// A message that was held lies in cells of 256 bytes: sixty-four of them are one copy.
+// A message that was held lies in cells of 256 bytes, mostly one behind the other: one copy.
 bool Session::PlaceHeld(ByteSpan bytes, HeldMessages::Reader& rest) {
   std::array<iovec, 64> cells;
   for (size_t count = 0;;) {
-    if (!bytes.empty()) cells[count++] = {const_cast<uint8_t*>(bytes.data()), bytes.size()};
+    if (count != 0 && static_cast<const uint8_t*>(cells[count - 1].iov_base) + cells[count - 1].iov_len == bytes.data()) {
+      cells[count - 1].iov_len += bytes.size();
+    } else if (!bytes.empty()) {
+      cells[count++] = {const_cast<uint8_t*>(bytes.data()), bytes.size()};
+    }
     bytes = rest.Next();
     if (count == cells.size() || bytes.empty()) {
       if (!placement_.CopyAll({cells.data(), count})) return false;
