@@ -18,6 +18,9 @@ namespace weft::llp {
 // The longest DDP/RDMAP header that a sink needs before it can tell where the payload goes, in bytes. An untagged
 // header (18) with an RDMAP Atomic Request (RFC 7306 section 5.2.1: 52) fits.
 inline constexpr size_t kUlpduHeadLength = 72;
+// Of a tagged segment, whose first bit is 1 (RFC 5041 section 4.2), the payload begins here.
+inline constexpr size_t kTaggedHeadLength = 14;
+inline constexpr size_t HeadLength(uint8_t first_byte) { return (first_byte & 0x80) != 0 ? kTaggedHeadLength : kUlpduHeadLength; }
 
 // The longest ULPDU, in bytes. On a byte or message stream its own length field limits it to 65535. In shared memory,
 // one ULPDU holds 64 KiB of payload and its header.
@@ -63,8 +66,9 @@ class UlpduSink {
  public:
   virtual ~UlpduSink() = default;
 
-  // `length`: length of the ULPDU in bytes, 1 to kLongestUlpdu. `head`: its first min(length, kUlpduHeadLength) bytes,
-  // valid during the call. Returns false if nothing more may be received on this stream (the sink knows why).
+  // `length`: length of the ULPDU in bytes, 1 to kLongestUlpdu. `head`: its first bytes, valid during the call: at
+  // least as many as HeadLength() says, or all, and at most kUlpduHeadLength. Returns false if nothing more may be
+  // received on this stream (the sink knows why).
   virtual bool Begin(size_t length, ByteSpan head, UlpduPlan* plan) = 0;
 
   // The payload is in place. Returns false for the same reason as Begin().

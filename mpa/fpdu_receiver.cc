@@ -17,7 +17,7 @@ static_assert(BufferPool::kBlockSize >= 2 * kMaxMarkedFpduLength);
 // From this ULPDU length on, one read per FPDU costs less than copying what a longer read-ahead would bring.
 constexpr size_t kLongUlpdu = 8 * 1024;
 // Behind a long FPDU: its PAD and CRC field, and the next one's length and head, so that one read ends this FPDU and
-// lets the next be placed directly.
+// lets the next be placed directly. If the next one is mostly as short as that, all of it.
 constexpr size_t kShortReadAhead = 128;
 static_assert(kShortReadAhead >= 3 + kCrcLength + kLengthFieldLength + llp::kUlpduHeadLength);
 // Among short FPDUs: many of them in one read, and still within the first-level cache.
@@ -57,7 +57,26 @@ std::span<const iovec> FpduReceiver::PrepareRead() {
   return {pieces_.data(), pieces};
 }
 
-size_t FpduReceiver::ReadAhead() const { return last_length_ >= kLongUlpdu ? kShortReadAhead : kLongReadAhead; }
+// A thread of Weft copies with a call of the kernel, even a few bytes: where no tiny frame is to be expected, no payload
+// is read ahead. Tagged segments have the payload that counts.
+size_t FpduReceiver::ReadAhead() const {
+  if (!near_long()) return kLongReadAhead;
+  if (staged_whole() || tiny_follows_[since_long_]) return kShortReadAhead;
+  const size_t here = placing_ ? 0 : end_ - begin_, tail = placing_ ? tail_left_ : 0;
+  const size_t head = kLengthFieldLength + (here < kLengthFieldLength + llp::kTaggedHeadLength ? llp::kTaggedHeadLength : llp::kUlpduHeadLength);
+  return tail + head - std::min(head - 1, here);
+}
+
+void FpduReceiver::Note(size_t length) {
+  if (near_long()) tiny_follows_[since_long_] = FpduLength(length) + kLengthFieldLength + llp::kTaggedHeadLength <= kShortReadAhead;
+  last_length_ = length;
+  if (length >= kLongUlpdu) {
+    long_length_ = length;
+    since_long_ = 0;
+  } else if (near_long()) {
+    ++since_long_;
+  }
+}
 
 // How many bytes to ask for behind end_.
 size_t FpduReceiver::StagingWanted() const {
@@ -66,11 +85,13 @@ size_t FpduReceiver::StagingWanted() const {
   if (!staged_whole()) return ReadAhead();
   if (frame_total_ != 0) {
     const size_t missing = frame_total_ - (end_ - begin_);
-    return missing + (frame_total_ >= kLongUlpdu ? kShortReadAhead : kLongReadAhead);
+    return missing + (frame_total_ >= kLongUlpdu ? kShortReadAhead : LongOrMany(last_length_));
   }
-  // Nothing is placed directly here, so asking for a whole FPDU costs nothing.
-  return last_length_ >= kLongUlpdu ? FpduLength(last_length_) + kShortReadAhead : kLongReadAhead;
+  return LongOrMany(near_long() ? long_length_ : 0);
 }
+
+// Where nothing is placed directly, asking for a whole FPDU costs nothing. A message of 64 KiB is a long and a short one.
+size_t FpduReceiver::LongOrMany(size_t length) { return length >= kLongUlpdu ? FpduLength(length) + kShortReadAhead : kLongReadAhead; }
 
 void FpduReceiver::MoveStagedToFront() {
   if (begin_ == 0) return;
@@ -148,9 +169,10 @@ bool FpduReceiver::ParseAsItComes() {
     if (end_ - begin_ < kLengthFieldLength) return true;
     const size_t length = LengthField(staged().data());
     if (length == 0 || length > options_.max_ulpdu) return Fail(FpduError::kBadLength);
-    last_length_ = length;
-    const size_t head_length = std::min(length, llp::kUlpduHeadLength);
+    if (end_ - begin_ == kLengthFieldLength) return true;
+    const size_t head_length = std::min(length, llp::HeadLength(staged()[kLengthFieldLength]));
     if (end_ - begin_ < kLengthFieldLength + head_length) return true;
+    Note(length);
 
     llp::UlpduPlan plan;
     if (!sink_.Begin(length, staged().subspan(kLengthFieldLength, head_length), &plan)) return false;
@@ -227,7 +249,7 @@ bool FpduReceiver::ParseWhole() {
     // Section 8, code 3: only "in the event that the CRC is valid".
     if (options_.markers && !MarkersAgree(lead, total)) return Fail(FpduError::kBadMarker);
     if (!DeliverWhole(lead, length, total)) return false;
-    last_length_ = length;
+    Note(length);
     begin_ += total;
     position_ += total;
   }

@@ -73,7 +73,11 @@ class FpduReceiver {
   bool MarkersAgree(size_t lead, size_t total) const;
   bool Fail(FpduError error);
   size_t ReadAhead() const;
+  // Notes how long the next ULPDU is, from which ReadAhead() guesses the length of those that follow.
+  void Note(size_t length);
   size_t StagingWanted() const;
+  static size_t LongOrMany(size_t length);
+  bool near_long() const { return since_long_ < kNearLong; }
   void MoveStagedToFront();
   ByteSpan staged() const { return {staging_.data() + begin_, end_ - begin_}; }
 
@@ -93,6 +97,9 @@ class FpduReceiver {
   size_t tail_left_ = 0;     // PAD and CRC field
   llp::Placement placement_;
 
+  // Behind a long ULPDU so many are looked at together with it: the rest of its message, and a message that tells of it.
+  static constexpr size_t kNearLong = 4;
+
   // Whole ULPDUs that were ended and are not placed yet: their bytes in the staging block, and where the payload goes.
   // The kernel takes much longer for a piece of what it copies from than for one of what it copies to. So it gets one
   // piece of the staging block, and what stands between two payloads there goes to `gap`. Of one call of Commit(), so
@@ -108,7 +115,10 @@ class FpduReceiver {
 
   uint64_t position_ = 0;       // stream position of begin_, counted with markers only
   size_t frame_total_ = 0;      // length on the wire of the FPDU at begin_; 0: not known yet
-  size_t last_length_ = 0;      // of the last ULPDU; used to predict the next
+  // What is used to predict the next ULPDU: the length of the last one and of the last long one, and how many came after
+  // that. For each such number, whether a frame followed the last time that kShortReadAhead has room for.
+  size_t last_length_ = 0, long_length_ = 0, since_long_ = kNearLong;
+  std::array<bool, kNearLong> tiny_follows_{};
   size_t prepared_direct_ = 0;  // bytes of the prepared read that go to sink memory
   size_t prepared_ = 0;         // all bytes of the prepared read
   bool stopped_ = false;

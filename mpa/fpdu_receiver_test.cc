@@ -199,25 +199,34 @@ TEST_P(FpduReceiverTest, GivesStagingBackAfterTheLastByte) {
   EXPECT_EQ(pool.Take().data(), block);
 }
 
+// Places what follows a tagged header into one piece.
+struct TaggedSink : llp::UlpduSink {
+  bool Begin(size_t length, ByteSpan, llp::UlpduPlan* plan) override {
+    piece = {memory.data(), length - 14};
+    *plan = {14, {&piece, 1}};
+    return true;
+  }
+  bool End() override {
+    ++ended;
+    return true;
+  }
+  Bytes memory = Bytes(65536);
+  iovec piece;
+  int ended = 0;
+};
+
+Bytes MakeTaggedUlpdu(size_t length, uint32_t seed) {
+  Bytes ulpdu = MakeUlpdu(length, seed);
+  ulpdu[0] |= 0x80;
+  return ulpdu;
+}
+
 TEST(FpduReceiverDirectTest, PlacesALongPayloadInTheSinksMemoryWithTheNextHeadBehindIt) {
-  struct Sink : llp::UlpduSink {
-    bool Begin(size_t length, ByteSpan, llp::UlpduPlan* plan) override {
-      piece = {memory.data(), length - 14};
-      *plan = {14, {&piece, 1}};
-      return true;
-    }
-    bool End() override {
-      ++ended;
-      return true;
-    }
-    Bytes memory = Bytes(65536);
-    iovec piece;
-    int ended = 0;
-  } sink;
+  TaggedSink sink;
   BufferPool pool;
   FpduReceiver receiver({.crc = false, .markers = false}, pool, sink);
   Bytes stream;
-  const Bytes first = MakeUlpdu(60014, 1), second = MakeUlpdu(50014, 2);
+  const Bytes first = MakeTaggedUlpdu(60014, 1), second = MakeTaggedUlpdu(50014, 2);
   ReferenceEncode(stream, first, false, false);
   const size_t second_at = stream.size();
   ReferenceEncode(stream, second, false, false);
@@ -227,20 +236,55 @@ TEST(FpduReceiverDirectTest, PlacesALongPayloadInTheSinksMemoryWithTheNextHeadBe
   ASSERT_EQ(into.size(), 2u);
   EXPECT_EQ(into[0].iov_base, sink.memory.data() + (100 - 2 - 14));
   EXPECT_EQ(into[0].iov_len, 60000u - (100 - 2 - 14));
-  EXPECT_EQ(into[1].iov_len, 128u);
+  EXPECT_EQ(into[1].iov_len, 4u + 2 + 14);
   EXPECT_TRUE(receiver.Commit(0));
 
-  // One read ends the first and shows the second's head, whose payload is then placed directly as well.
-  EXPECT_TRUE(Feed(receiver, ByteSpan(stream).subspan(100, second_at - 100 + 74)));
+  // One read ends the first and shows the second's head, whose payload is then placed directly, all of it.
+  EXPECT_TRUE(Feed(receiver, ByteSpan(stream).subspan(100, second_at - 100 + 16)));
   EXPECT_EQ(sink.ended, 1);
   const std::span<const iovec> next = receiver.PrepareRead();
   ASSERT_EQ(next.size(), 2u);
-  EXPECT_EQ(next[0].iov_base, sink.memory.data() + (74 - 2 - 14));
+  EXPECT_EQ(next[0].iov_base, sink.memory.data());
+  EXPECT_EQ(next[0].iov_len, 50000u);
   EXPECT_TRUE(receiver.Commit(0));
-  EXPECT_TRUE(Feed(receiver, ByteSpan(stream).subspan(second_at + 74)));
+  EXPECT_TRUE(Feed(receiver, ByteSpan(stream).subspan(second_at + 16)));
   EXPECT_EQ(sink.ended, 2);
   EXPECT_TRUE(std::equal(second.begin() + 14, second.end(), sink.memory.begin()));
   EXPECT_TRUE(receiver.at_boundary());
+}
+
+// Reads as the wire does, as much as is asked for. Returns how many times.
+int ReadAll(FpduReceiver& receiver, ByteSpan stream) {
+  int reads = 0;
+  for (; !stream.empty(); ++reads) {
+    size_t count = 0;
+    for (const iovec& piece : receiver.PrepareRead()) {
+      const size_t some = std::min(piece.iov_len, stream.size());
+      std::copy_n(stream.begin(), some, static_cast<uint8_t*>(piece.iov_base));
+      stream = stream.subspan(some);
+      count += some;
+    }
+    EXPECT_TRUE(receiver.Commit(count));
+  }
+  return reads;
+}
+
+// A long one and the short rest of its message, and so on (messages of 64 KiB); then each followed by a tiny one too (a Send that says that it is there).
+TEST(FpduReceiverDirectTest, LearnsWhatFollowsLongFpdus) {
+  constexpr int kMessages = 50;
+  for (const bool with_tiny : {false, true}) {
+    Bytes stream;
+    for (uint32_t i = 0; i < kMessages; ++i) {
+      ReferenceEncode(stream, MakeTaggedUlpdu(60014, i), false, false);
+      ReferenceEncode(stream, MakeTaggedUlpdu(796, i), false, false);
+      if (with_tiny) ReferenceEncode(stream, MakeTaggedUlpdu(34, i), false, false);
+    }
+    TaggedSink sink;
+    BufferPool pool;
+    FpduReceiver receiver({.crc = false, .markers = false}, pool, sink);
+    EXPECT_LE(ReadAll(receiver, stream), 2 * kMessages + 3);
+    EXPECT_EQ(sink.ended, (with_tiny ? 3 : 2) * kMessages);
+  }
 }
 
 TEST(FpduReceiverDirectTest, ReadsManyShortFpdusAtOnce) {
