@@ -59,6 +59,13 @@ class Guest:
         except subprocess.TimeoutExpired:
             return "(it does not answer)"
 
+    def state(self):
+        """Its connections, what its rdma_cm and its queue pairs are at, and the end of its kernel's log, if it still answers."""
+        try:
+            return self.output("grep -v ' 0100007F:' /proc/net/tcp; rdma resource show cm_id; rdma resource show qp; dmesg | tail -n 4")
+        except subprocess.TimeoutExpired:
+            return "(it does not answer)"
+
     def command(self, text):
         """What to start on the host so that `text` runs in the guest; its status and output are those of `text`."""
         return [self._script, "exec", self._run, text]
@@ -100,6 +107,9 @@ class GuestTest(stock.StockTest):
     def guest(self):
         """The Guest of this module."""
         raise NotImplementedError
+
+    def explain(self, why):
+        super().explain(f"{why}\n--- the guest:\n{self.guest().state()}")  # while its programs are still there
 
     def _callTestMethod(self, method):
         crashes = []
