@@ -18,9 +18,15 @@ namespace weft::llp {
 // The longest DDP/RDMAP header that a sink needs before it can tell where the payload goes, in bytes. An untagged
 // header (18) with an RDMAP Atomic Request (RFC 7306 section 5.2.1: 52) fits.
 inline constexpr size_t kUlpduHeadLength = 72;
-// Of a tagged segment, whose first bit is 1 (RFC 5041 section 4.2), the payload begins here.
-inline constexpr size_t kTaggedHeadLength = 14;
-inline constexpr size_t HeadLength(uint8_t first_byte) { return (first_byte & 0x80) != 0 ? kTaggedHeadLength : kUlpduHeadLength; }
+// Of most segments it needs less: of a tagged one, whose first bit is 1 (RFC 5041 section 4.2), and of an untagged one
+// of queue 0, Sends (section 4.3), the payload begins here.
+inline constexpr size_t kTaggedHeadLength = 14, kSendHeadLength = 18;
+// How many bytes a sink needs of a ULPDU that begins with these, as far as they tell.
+inline size_t HeadLength(ByteSpan begin) {
+  if (begin.empty() || (begin[0] & 0x80) != 0) return kTaggedHeadLength;
+  if (begin.size() < kSendHeadLength) return kSendHeadLength;
+  return (begin[6] | begin[7] | begin[8] | begin[9]) == 0 ? kSendHeadLength : kUlpduHeadLength;
+}
 
 // The longest ULPDU, in bytes. On a byte or message stream its own length field limits it to 65535. In shared memory,
 // one ULPDU holds 64 KiB of payload and its header.

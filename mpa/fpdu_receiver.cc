@@ -58,20 +58,22 @@ std::span<const iovec> FpduReceiver::PrepareRead() {
 }
 
 // A thread of Weft copies with a call of the kernel, even a few bytes: where no tiny frame is to be expected, no payload
-// is read ahead. Tagged segments have the payload that counts.
+// is read ahead.
 size_t FpduReceiver::ReadAhead() const {
   if (!near_long()) return kLongReadAhead;
   if (staged_whole() || tiny_follows_[since_long_]) return kShortReadAhead;
-  const size_t here = placing_ ? 0 : end_ - begin_, tail = placing_ ? tail_left_ : 0;
-  const size_t head = kLengthFieldLength + (here < kLengthFieldLength + llp::kTaggedHeadLength ? llp::kTaggedHeadLength : llp::kUlpduHeadLength);
-  return tail + head - std::min(head - 1, here);
+  if (placing_) return tail_left_ + kLengthFieldLength + long_header_;
+  const size_t here = end_ - begin_;
+  const size_t head = kLengthFieldLength + (here <= kLengthFieldLength ? long_header_ : llp::HeadLength(staged().subspan(kLengthFieldLength)));
+  return head - std::min(head - 1, here);
 }
 
-void FpduReceiver::Note(size_t length) {
+void FpduReceiver::Note(size_t length, size_t header_length) {
   if (near_long()) tiny_follows_[since_long_] = FpduLength(length) + kLengthFieldLength + llp::kTaggedHeadLength <= kShortReadAhead;
   last_length_ = length;
   if (length >= kLongUlpdu) {
     long_length_ = length;
+    long_header_ = header_length;
     since_long_ = 0;
   } else if (near_long()) {
     ++since_long_;
@@ -169,14 +171,13 @@ bool FpduReceiver::ParseAsItComes() {
     if (end_ - begin_ < kLengthFieldLength) return true;
     const size_t length = LengthField(staged().data());
     if (length == 0 || length > options_.max_ulpdu) return Fail(FpduError::kBadLength);
-    if (end_ - begin_ == kLengthFieldLength) return true;
-    const size_t head_length = std::min(length, llp::HeadLength(staged()[kLengthFieldLength]));
+    const size_t head_length = std::min(length, llp::HeadLength(staged().subspan(kLengthFieldLength)));
     if (end_ - begin_ < kLengthFieldLength + head_length) return true;
-    Note(length);
 
     llp::UlpduPlan plan;
     if (!sink_.Begin(length, staged().subspan(kLengthFieldLength, head_length), &plan)) return false;
     WEFT_CHECK(plan.header_length <= head_length);
+    Note(length, plan.header_length);
     const size_t tail_length = PadLength(length) + kCrcLength;
     if (end_ - begin_ >= kLengthFieldLength + length + tail_length && Defer(staged().subspan(kLengthFieldLength, length), plan)) {
       begin_ += kLengthFieldLength + length + tail_length;
@@ -249,7 +250,7 @@ bool FpduReceiver::ParseWhole() {
     // Section 8, code 3: only "in the event that the CRC is valid".
     if (options_.markers && !MarkersAgree(lead, total)) return Fail(FpduError::kBadMarker);
     if (!DeliverWhole(lead, length, total)) return false;
-    Note(length);
+    Note(length, /*header_length=*/0);
     begin_ += total;
     position_ += total;
   }

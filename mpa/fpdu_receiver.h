@@ -73,8 +73,8 @@ class FpduReceiver {
   bool MarkersAgree(size_t lead, size_t total) const;
   bool Fail(FpduError error);
   size_t ReadAhead() const;
-  // Notes how long the next ULPDU is, from which ReadAhead() guesses the length of those that follow.
-  void Note(size_t length);
+  // Notes how long a ULPDU and its header are, from which ReadAhead() guesses those of the ones that follow.
+  void Note(size_t length, size_t header_length);
   size_t StagingWanted() const;
   static size_t LongOrMany(size_t length);
   bool near_long() const { return since_long_ < kNearLong; }
@@ -115,9 +115,9 @@ class FpduReceiver {
 
   uint64_t position_ = 0;       // stream position of begin_, counted with markers only
   size_t frame_total_ = 0;      // length on the wire of the FPDU at begin_; 0: not known yet
-  // What is used to predict the next ULPDU: the length of the last one and of the last long one, and how many came after
-  // that. For each such number, whether a frame followed the last time that kShortReadAhead has room for.
-  size_t last_length_ = 0, long_length_ = 0, since_long_ = kNearLong;
+  // What is used to predict the next ULPDU: the length of the last one and of the last long one, that one's header, and
+  // how many came after it. For each such number, whether a frame followed the last time that kShortReadAhead has room for.
+  size_t last_length_ = 0, long_length_ = 0, long_header_ = 0, since_long_ = kNearLong;
   std::array<bool, kNearLong> tiny_follows_{};
   size_t prepared_direct_ = 0;  // bytes of the prepared read that go to sink memory
   size_t prepared_ = 0;         // all bytes of the prepared read

@@ -199,11 +199,14 @@ TEST_P(FpduReceiverTest, GivesStagingBackAfterTheLastByte) {
   EXPECT_EQ(pool.Take().data(), block);
 }
 
-// Places what follows a tagged header into one piece.
-struct TaggedSink : llp::UlpduSink {
-  bool Begin(size_t length, ByteSpan, llp::UlpduPlan* plan) override {
-    piece = {memory.data(), length - 14};
-    *plan = {14, {&piece, 1}};
+size_t HeaderOf(uint8_t first_byte) { return (first_byte & 0x80) != 0 ? 14 : 18; }
+
+// Places what follows the header of a DDP segment, a tagged one or a Send's, into one piece.
+struct SegmentSink : llp::UlpduSink {
+  bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override {
+    const size_t header = HeaderOf(head[0]);
+    piece = {memory.data(), length - header};
+    *plan = {header, {&piece, 1}};
     return true;
   }
   bool End() override {
@@ -221,36 +224,46 @@ Bytes MakeTaggedUlpdu(size_t length, uint32_t seed) {
   return ulpdu;
 }
 
+Bytes MakeSend(size_t length, uint32_t seed) {
+  Bytes ulpdu = MakeUlpdu(length, seed);
+  ulpdu[0] &= 0x7f;
+  std::fill_n(ulpdu.begin() + 6, 4, 0);  // the queue
+  return ulpdu;
+}
+
 TEST(FpduReceiverDirectTest, PlacesALongPayloadInTheSinksMemoryWithTheNextHeadBehindIt) {
-  TaggedSink sink;
-  BufferPool pool;
-  FpduReceiver receiver({.crc = false, .markers = false}, pool, sink);
-  Bytes stream;
-  const Bytes first = MakeTaggedUlpdu(60014, 1), second = MakeTaggedUlpdu(50014, 2);
-  ReferenceEncode(stream, first, false, false);
-  const size_t second_at = stream.size();
-  ReferenceEncode(stream, second, false, false);
+  for (const auto make : {MakeTaggedUlpdu, MakeSend}) {
+    SegmentSink sink;
+    BufferPool pool;
+    FpduReceiver receiver({.crc = false, .markers = false}, pool, sink);
+    Bytes stream;
+    const Bytes first = make(60014, 1), second = make(50014, 2);
+    const size_t header = HeaderOf(first[0]);
+    ReferenceEncode(stream, first, false, false);
+    const size_t second_at = stream.size();
+    ReferenceEncode(stream, second, false, false);
 
-  EXPECT_TRUE(Feed(receiver, ByteSpan(stream).first(100)));
-  const std::span<const iovec> into = receiver.PrepareRead();
-  ASSERT_EQ(into.size(), 2u);
-  EXPECT_EQ(into[0].iov_base, sink.memory.data() + (100 - 2 - 14));
-  EXPECT_EQ(into[0].iov_len, 60000u - (100 - 2 - 14));
-  EXPECT_EQ(into[1].iov_len, 4u + 2 + 14);
-  EXPECT_TRUE(receiver.Commit(0));
+    EXPECT_TRUE(Feed(receiver, ByteSpan(stream).first(100)));
+    const std::span<const iovec> into = receiver.PrepareRead();
+    ASSERT_EQ(into.size(), 2u);
+    EXPECT_EQ(into[0].iov_base, sink.memory.data() + (100 - 2 - header));
+    EXPECT_EQ(into[0].iov_len, 60014u - (100 - 2));
+    EXPECT_EQ(into[1].iov_len, 4u + 2 + header);
+    EXPECT_TRUE(receiver.Commit(0));
 
-  // One read ends the first and shows the second's head, whose payload is then placed directly, all of it.
-  EXPECT_TRUE(Feed(receiver, ByteSpan(stream).subspan(100, second_at - 100 + 16)));
-  EXPECT_EQ(sink.ended, 1);
-  const std::span<const iovec> next = receiver.PrepareRead();
-  ASSERT_EQ(next.size(), 2u);
-  EXPECT_EQ(next[0].iov_base, sink.memory.data());
-  EXPECT_EQ(next[0].iov_len, 50000u);
-  EXPECT_TRUE(receiver.Commit(0));
-  EXPECT_TRUE(Feed(receiver, ByteSpan(stream).subspan(second_at + 16)));
-  EXPECT_EQ(sink.ended, 2);
-  EXPECT_TRUE(std::equal(second.begin() + 14, second.end(), sink.memory.begin()));
-  EXPECT_TRUE(receiver.at_boundary());
+    // One read ends the first and shows the second's head, whose payload is then placed directly, all of it.
+    EXPECT_TRUE(Feed(receiver, ByteSpan(stream).subspan(100, second_at - 100 + 2 + header)));
+    EXPECT_EQ(sink.ended, 1);
+    const std::span<const iovec> next = receiver.PrepareRead();
+    ASSERT_EQ(next.size(), 2u);
+    EXPECT_EQ(next[0].iov_base, sink.memory.data());
+    EXPECT_EQ(next[0].iov_len, 50014u - header);
+    EXPECT_TRUE(receiver.Commit(0));
+    EXPECT_TRUE(Feed(receiver, ByteSpan(stream).subspan(second_at + 2 + header)));
+    EXPECT_EQ(sink.ended, 2);
+    EXPECT_TRUE(std::equal(second.begin() + static_cast<ptrdiff_t>(header), second.end(), sink.memory.begin()));
+    EXPECT_TRUE(receiver.at_boundary());
+  }
 }
 
 // Reads as the wire does, as much as is asked for. Returns how many times.
@@ -279,7 +292,7 @@ TEST(FpduReceiverDirectTest, LearnsWhatFollowsLongFpdus) {
       ReferenceEncode(stream, MakeTaggedUlpdu(796, i), false, false);
       if (with_tiny) ReferenceEncode(stream, MakeTaggedUlpdu(34, i), false, false);
     }
-    TaggedSink sink;
+    SegmentSink sink;
     BufferPool pool;
     FpduReceiver receiver({.crc = false, .markers = false}, pool, sink);
     EXPECT_LE(ReadAll(receiver, stream), 2 * kMessages + 3);

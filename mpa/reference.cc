@@ -115,14 +115,14 @@ ReferenceDecoded ReferenceDecode(ByteSpan stream_span, const FpduReceiver::Optio
 
 bool RecordingSink::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) {
   WEFT_CHECK(!between_);
-  WEFT_CHECK(head.size() >= std::min(length, llp::HeadLength(head[0])) && head.size() <= std::min(length, llp::kUlpduHeadLength));
+  WEFT_CHECK(head.size() >= std::min(length, llp::HeadLength(head)) && head.size() <= std::min(length, llp::kUlpduHeadLength));
   if (calls_++ == refuse_at_) return false;
   between_ = true;
   length_ = length;
   // The first byte decides, so that every way is taken and a test can repeat it.
   const size_t choice = head[0];
   header_.assign(head.begin(),
-                 head.begin() + static_cast<long>(std::min(length, choice % (llp::HeadLength(head[0]) + 1))));
+                 head.begin() + static_cast<long>(std::min(length, choice % (llp::HeadLength(head) + 1))));
   size_t left = length - header_.size();
   memory_.clear();
   pieces_.clear();
