@@ -45,6 +45,35 @@ Moved Move(const iovec& program, const iovec& ours, bool write) {
   return What(moved, program.iov_len);
 }
 
+// The same with many pieces on both sides.
+bool MoveAll(std::span<const iovec> program, std::span<const iovec> ours, bool write) {
+  size_t room = 0, bytes = 0;
+  for (const iovec& piece : program) room += piece.iov_len;
+  for (const iovec& piece : ours) bytes += piece.iov_len;
+  bytes = std::min(bytes, room);
+  {
+    const DmaScope dma;
+    const auto call = write ? process_vm_readv : process_vm_writev;
+    const Moved moved = What(call(OwnProcess(), program.data(), program.size(), ours.data(), ours.size(), 0), bytes);
+    if (moved != Moved::kForbidden) return moved == Moved::kAll;
+  }
+  size_t in_ours = 0;
+  for (const iovec& piece : program) {
+    for (size_t here = 0; here < piece.iov_len && !ours.empty();) {
+      const size_t some = std::min(piece.iov_len - here, ours.front().iov_len - in_ours);
+      auto *const theirs = static_cast<uint8_t*>(piece.iov_base) + here, *const own = static_cast<uint8_t*>(ours.front().iov_base) + in_ours;
+      if (some != 0 && !(write ? WriteProgramMemory(theirs, own, some) : ReadProgramMemory(own, theirs, some))) return false;
+      here += some;
+      in_ours += some;
+      if (in_ours == ours.front().iov_len) {
+        ours = ours.subspan(1);
+        in_ours = 0;
+      }
+    }
+  }
+  return true;
+}
+
 class Pipe {
  public:
   Pipe() {
@@ -160,31 +189,8 @@ bool WriteProgramMemory(void* to, const void* from, size_t bytes) {
   return moved == Moved::kForbidden ? MoveThroughPipe(to, from, bytes) : moved == Moved::kAll;
 }
 
-bool ScatterToProgramMemory(std::span<const iovec> to, std::span<const iovec> from) {
-  size_t room = 0, bytes = 0;
-  for (const iovec& piece : to) room += piece.iov_len;
-  for (const iovec& piece : from) bytes += piece.iov_len;
-  bytes = std::min(bytes, room);
-  {
-    const DmaScope dma;
-    const Moved moved = What(process_vm_readv(OwnProcess(), to.data(), to.size(), from.data(), from.size(), 0), bytes);
-    if (moved != Moved::kForbidden) return moved == Moved::kAll;
-  }
-  size_t in_source = 0;
-  for (const iovec& piece : to) {
-    for (size_t here = 0; here < piece.iov_len && !from.empty();) {
-      const size_t some = std::min(piece.iov_len - here, from.front().iov_len - in_source);
-      if (some != 0 && !WriteProgramMemory(static_cast<uint8_t*>(piece.iov_base) + here, static_cast<const uint8_t*>(from.front().iov_base) + in_source, some)) return false;
-      here += some;
-      in_source += some;
-      if (in_source == from.front().iov_len) {
-        from = from.subspan(1);
-        in_source = 0;
-      }
-    }
-  }
-  return true;
-}
+bool ScatterToProgramMemory(std::span<const iovec> to, std::span<const iovec> from) { return MoveAll(to, from, /*write=*/true); }
+bool GatherFromProgramMemory(std::span<const iovec> to, std::span<const iovec> from) { return MoveAll(from, to, /*write=*/false); }
 
 bool IsProgramMemory(std::span<const iovec> pieces) {
   static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));

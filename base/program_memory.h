@@ -34,8 +34,9 @@ inline bool ThreadOfOurs() { return internal::g_thread_of_ours; }
 // Copies the pieces of `from`, at most IOV_MAX, one behind the other to `to`, with one system call. Returns how many
 // pieces, from the first on, were copied completely.
 [[nodiscard]] size_t GatherProgramMemory(void* to, std::span<const iovec> from);
-// Copies from `from`, memory of Weft, as many bytes as `to` has.
+// Copy between pieces of the program's memory and pieces of Weft's, as many bytes as the shorter side has.
 [[nodiscard]] bool ScatterToProgramMemory(std::span<const iovec> to, std::span<const iovec> from);
+[[nodiscard]] bool GatherFromProgramMemory(std::span<const iovec> to, std::span<const iovec> from);
 // Whether all of these bytes are mapped at this moment. Checks each page.
 [[nodiscard]] bool IsProgramMemory(std::span<const iovec> pieces);
 // Whether every address of the range is mapped, perhaps without permission to read or write. One system call of 0.15 us

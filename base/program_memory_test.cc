@@ -66,6 +66,17 @@ TEST_F(ProgramMemoryTest, PiecesAreScattered) {
   EXPECT_FALSE(ScatterToProgramMemory(beyond, from));
 }
 
+TEST_F(ProgramMemoryTest, PiecesAreGatheredIntoPieces) {
+  std::memcpy(memory_, "headpayload", 11);
+  const iovec from[] = {{memory_ + 4, 7}, {memory_, 0}, {memory_, 4}};
+  char one[3], two[8];
+  const iovec to[] = {{one, 3}, {two, 8}};
+  ASSERT_TRUE(GatherFromProgramMemory(to, from));
+  EXPECT_EQ(std::string(one, 3) + std::string(two, 8), "payloadhead");
+  const iovec beyond[] = {{memory_, 2}, {memory_ + page_ - 1, 6}};
+  EXPECT_FALSE(GatherFromProgramMemory(to, beyond));
+}
+
 TEST_F(ProgramMemoryTest, PiecesAreGathered) {
   std::memcpy(memory_, "headpayload", 11);
   const iovec from[] = {{memory_ + 4, 7}, {memory_, 0}, {memory_, 4}};

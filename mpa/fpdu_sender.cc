@@ -43,20 +43,6 @@ class MarkedWriter {
     Moved(kMarkerLength);
   }
 
-  // Of the program's. False: it is not there.
-  bool PutPayload(const void* from, size_t count) {
-    const uint8_t* bytes = static_cast<const uint8_t*>(from);
-    while (count != 0) {
-      MarkerIfDue();
-      const size_t stretch = std::min<size_t>(count, kMarkerInterval - position_ % kMarkerInterval);
-      if (!CopyFromProgram(at_, bytes, stretch)) return false;
-      Moved(stretch);
-      bytes += stretch;
-      count -= stretch;
-    }
-    return true;
-  }
-
   void Put(const void* from, size_t count) {
     const uint8_t* bytes = static_cast<const uint8_t*>(from);
     while (count != 0) {
@@ -96,7 +82,11 @@ size_t FpduSender::max_ulpdu() const { return max_ulpdu_; }
 uint64_t FpduSender::appended() const { return appended_; }
 uint64_t FpduSender::consumed() const { return consumed_; }
 bool FpduSender::empty() const { return count_ == 0; }
-std::span<const iovec> FpduSender::Pending() const { return {pieces_.data(), count_}; }
+
+std::span<const iovec> FpduSender::Pending() {
+  Fill();
+  return {pieces_.data(), count_};
+}
 
 bool FpduSender::References(size_t payload_length, size_t payload_pieces) const {
   return !crc_ && !markers_ && payload_pieces <= kMaxReferencedPieces &&
@@ -173,17 +163,16 @@ void FpduSender::AppendPlain(ByteSpan header, std::span<const iovec> payload, si
   // checksummed while they are copied, short ones with all around them in one go.
   uint32_t crc = 0;
   uint8_t* checked = frame;
-  // What is volatile is ours.
-  const bool by_kernel = ThreadOfOurs() && !volatile_payload;
+  if (ThreadOfOurs() && !volatile_payload && payload_length != 0) {  // what is volatile is ours
+    AppendUnfilled(frame, ulpdu_length, at, payload);
+    AddStaged(frame, length);
+    appended_ += length;
+    return;
+  }
   const DmaScope dma;
   for (const iovec& piece : payload) {
     if (piece.iov_len == 0) continue;
-    if (by_kernel) {
-      if (!ReadProgramMemory(at, piece.iov_base, piece.iov_len)) {
-        payload_gone_ = true;
-        return;
-      }
-    } else if (crc_ && piece.iov_len > kShortPayload) {
+    if (crc_ && piece.iov_len > kShortPayload) {
       crc = Crc32cExtend(crc, {checked, at});
       crc = Crc32cCopy(crc, at, static_cast<const uint8_t*>(piece.iov_base), piece.iov_len);
       checked = at + piece.iov_len;
@@ -192,11 +181,45 @@ void FpduSender::AppendPlain(ByteSpan header, std::span<const iovec> payload, si
     }
     at += piece.iov_len;
   }
-  std::memset(at, 0, PadLength(ulpdu_length));
-  at += PadLength(ulpdu_length);
-  StoreCrc32c(at, crc_ ? Crc32cExtend(crc, {checked, at}) : 0);
+  Finish(frame, ulpdu_length, crc, checked);
   AddStaged(frame, length);
   appended_ += length;
+}
+
+void FpduSender::Finish(uint8_t* frame, size_t ulpdu_length, uint32_t crc, const uint8_t* checked) {
+  uint8_t* const pad = frame + kLengthFieldLength + ulpdu_length;
+  uint8_t* const field = pad + PadLength(ulpdu_length);
+  std::fill(pad, field, uint8_t{0});
+  StoreCrc32c(field, crc_ ? Crc32cExtend(crc, {checked, field}) : 0);
+}
+
+void FpduSender::AppendUnfilled(uint8_t* frame, size_t ulpdu_length, uint8_t* at, std::span<const iovec> payload) {
+  if (unfilled_ == nullptr) unfilled_ = std::make_unique_for_overwrite<Unfilled>();
+  while (!payload.empty()) {
+    if (unfilled_->count == Unfilled::kMost || unfilled_->pieces == Unfilled::kMostPieces) Fill();
+    const std::span<const iovec> some = payload.first(std::min(payload.size(), Unfilled::kMostPieces - unfilled_->pieces));
+    payload = payload.subspan(some.size());
+    std::ranges::copy(some, unfilled_->from.begin() + static_cast<ptrdiff_t>(unfilled_->pieces));
+    unfilled_->pieces += some.size();
+    // The last pieces complete it.
+    unfilled_->frames[unfilled_->count] = {payload.empty() ? frame : nullptr, ulpdu_length};
+    unfilled_->to[unfilled_->count++] = {at, TotalLength(some)};
+    at += TotalLength(some);
+  }
+}
+
+void FpduSender::Fill() {
+  if (unfilled_ == nullptr || unfilled_->count == 0) [[likely]]
+    return;
+  const size_t count = std::exchange(unfilled_->count, 0), pieces = std::exchange(unfilled_->pieces, 0);
+  if (payload_gone_) return;
+  if (!GatherFromProgramMemory({unfilled_->to.data(), count}, {unfilled_->from.data(), pieces})) {
+    payload_gone_ = true;
+    return;
+  }
+  for (const Unfilled::Frame& frame : std::span(unfilled_->frames).first(count)) {
+    if (frame.at != nullptr) Finish(frame.at, frame.ulpdu_length, 0, frame.at);
+  }
 }
 
 // The length and header, the payload where it lies, PAD and CRC field; the last and the next FPDU's first make one
@@ -230,13 +253,16 @@ void FpduSender::AppendMarked(ByteSpan header, std::span<const iovec> payload, s
   StoreLength(length_field, ulpdu_length);
   writer.Put(length_field, sizeof(length_field));
   writer.Put(header.data(), header.size());
-  for (const iovec& piece : payload) {
-    if (volatile_payload) {
-      writer.Put(piece.iov_base, piece.iov_len);
-    } else if (!writer.PutPayload(piece.iov_base, piece.iov_len)) {
+  if (ThreadOfOurs() && !volatile_payload) {
+    const BufferPool::Lease copy = pool_.Take();
+    if (GatherProgramMemory(copy.data(), payload) != payload.size()) {
       payload_gone_ = true;
       return;
     }
+    writer.Put(copy.data(), payload_length);
+  } else {
+    const DmaScope dma;
+    for (const iovec& piece : payload) writer.Put(piece.iov_base, piece.iov_len);
   }
   constexpr uint8_t kZeros[4] = {};
   writer.Put(kZeros, PadLength(ulpdu_length));
@@ -277,6 +303,7 @@ void FpduSender::Consume(size_t count) {
 }
 
 void FpduSender::TakeOver(const void* begin, size_t length, Copy copy) {
+  Fill();
   const std::span<iovec> pending = std::span(pieces_).first(count_);
   std::erase_if(taken_over_, [pending](const std::vector<uint8_t>& own) {
     return std::ranges::none_of(pending, [&own](const iovec& piece) {

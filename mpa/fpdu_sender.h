@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace weft::mpa {
 
 // Frames ULPDUs as FPDUs (RFC 5044 section 4) into a gather list; one sendmsg takes many of them. Headers and short
 // payloads are copied into a staging block from the pool, which is held only while bytes wait. Long payloads are copied
-// if CRC or markers are on, and otherwise referenced where they are.
+// if CRC or markers are on, and otherwise referenced where they are. A thread of Weft, which copies by calls of the kernel
+// (base/program_memory.h), copies those of many FPDUs with one call, when they are to be written.
 class FpduSender final : public llp::UlpduWriter {
  public:
   struct Options {
@@ -35,7 +37,7 @@ class FpduSender final : public llp::UlpduWriter {
   uint64_t appended() const override;
 
   // What to write next, in order; empty if nothing waits. At most 64 pieces. Valid until Append or Consume.
-  std::span<const iovec> Pending() const;
+  std::span<const iovec> Pending();
   // `count` bytes of Pending() were written.
   void Consume(size_t count);
   // Stream position after the last byte consumed. A ULPDU appended up to position p is sent when consumed() >= p.
@@ -56,8 +58,13 @@ class FpduSender final : public llp::UlpduWriter {
   bool Fits(size_t bytes) const;
   uint8_t* Reserve(size_t bytes);
   void AddStaged(uint8_t* from, size_t count);
+  // Copies the payload that was left out of FPDUs, and completes them.
+  void Fill();
   bool IsStaged(const void* at) const;
   void AppendPlain(ByteSpan header, std::span<const iovec> payload, size_t payload_length, bool volatile_payload);
+  void AppendUnfilled(uint8_t* frame, size_t ulpdu_length, uint8_t* at, std::span<const iovec> payload);
+  // Writes PAD and CRC field of the FPDU at `frame`; `crc` is that of all up to `checked`.
+  void Finish(uint8_t* frame, size_t ulpdu_length, uint32_t crc, const uint8_t* checked);
   void AppendReferenced(ByteSpan header, std::span<const iovec> payload, size_t payload_length);
   void AppendMarked(ByteSpan header, std::span<const iovec> payload, size_t payload_length, bool volatile_payload);
 
@@ -71,6 +78,20 @@ class FpduSender final : public llp::UlpduWriter {
   size_t head_ = 0;
   size_t tail_ = 0;
   bool wrapped_ = false;
+
+  // Staged FPDUs without their payload, and where it lies.
+  struct Unfilled {
+    static constexpr size_t kMost = 32, kMostPieces = 64;
+    struct Frame {
+      uint8_t* at;
+      size_t ulpdu_length;
+    };
+    size_t count = 0, pieces = 0;
+    std::array<Frame, kMost> frames;
+    std::array<iovec, kMost> to;
+    std::array<iovec, kMostPieces> from;
+  };
+  std::unique_ptr<Unfilled> unfilled_;  // nullptr: none so far
 
   std::vector<std::vector<uint8_t>> taken_over_;  // copies; pieces that wait lie in them, or did
 

@@ -25,7 +25,7 @@ Bytes MakeBytes(size_t length, uint32_t seed) {
 
 iovec Piece(const Bytes& bytes) { return {const_cast<uint8_t*>(bytes.data()), bytes.size()}; }
 
-size_t PendingLength(const FpduSender& sender) {
+size_t PendingLength(FpduSender& sender) {
   size_t length = 0;
   for (const iovec& piece : sender.Pending()) length += piece.iov_len;
   return length;
@@ -227,6 +227,61 @@ TEST_P(FpduSenderModesTest, TakesOverWhatLiesInMemoryThatGoesAwayAndLeavesTheRes
   EXPECT_EQ(refers(staying), !crc() && !markers());
   std::fill(going.begin(), going.end(), 0xee);
   sender.TakeOver(going.data(), going.size(), copy);
+  while (!sender.empty()) Drain(sender, 7000, wire);
+  EXPECT_TRUE(wire == expected);
+}
+
+// A thread of Weft copies the payload of many FPDUs at once, when they are to be written.
+TEST_P(FpduSenderModesTest, AThreadOfWeftMakesTheSameBytes) {
+  BufferPool pool;
+  const Bytes memory = MakeBytes(100'000, 4);
+  const auto run = [&](Bytes* wire) {
+    std::mt19937 random(5);
+    FpduSender sender({.crc = crc(), .markers = markers()}, pool);
+    for (int i = 0; i < 400; ++i) {
+      std::vector<iovec> pieces(random() % 6 == 0 ? random() % 40 : 1);
+      size_t total = 0;
+      for (iovec& piece : pieces) {
+        const size_t length = random() % (pieces.size() == 1 && random() % 4 == 0 ? 60'000 : 900);
+        piece = {const_cast<uint8_t*>(memory.data()) + random() % 1000, length};
+        total += length;
+      }
+      while (!sender.HasRoom(total, pieces.size())) Drain(sender, 20'000, *wire);
+      sender.Append(MakeBytes(14, static_cast<uint8_t>(i)), pieces, false);
+      if (random() % 50 == 0) Drain(sender, 7000, *wire);
+    }
+    while (!sender.empty()) Drain(sender, 7000, *wire);
+    EXPECT_FALSE(sender.payload_gone());
+  };
+  Bytes expected, wire;
+  run(&expected);
+  std::thread ours([&] {
+    SetThreadOfOurs();
+    run(&wire);
+  });
+  ours.join();
+  EXPECT_TRUE(wire == expected);
+}
+
+TEST_P(FpduSenderModesTest, WhatAThreadOfWeftAppendedIsSentAsItWasWhenItsMemoryGoes) {
+  BufferPool pool;
+  FpduSender sender({.crc = crc(), .markers = markers()}, pool), plain({.crc = crc(), .markers = markers()}, pool);
+  Bytes payload = MakeBytes(3000, 6);
+  const iovec piece = Piece(payload);
+  const Bytes header(14, 'h');
+  Bytes expected, wire;
+  plain.Append(header, {&piece, 1}, true);
+  while (!plain.empty()) Drain(plain, 7000, expected);
+  std::thread ours([&] {
+    SetThreadOfOurs();
+    sender.Append(header, {&piece, 1}, false);
+  });
+  ours.join();
+  sender.TakeOver(payload.data(), payload.size(), [](uint8_t* to, const uint8_t* from, size_t count) {
+    std::memcpy(to, from, count);
+    return true;
+  });
+  std::fill(payload.begin(), payload.end(), 0xee);
   while (!sender.empty()) Drain(sender, 7000, wire);
   EXPECT_TRUE(wire == expected);
 }

@@ -170,6 +170,7 @@ void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {
   std::vector<uint8_t> rest = std::move(prologue_);
   const auto gather = [&] {
     const std::span<const iovec> pending = sender_.Pending();
+    if (sender_.payload_gone()) return false;
     for (const iovec& piece : pending) {
       const auto* bytes = static_cast<const uint8_t*>(piece.iov_base);
       const size_t before = rest.size();
