@@ -84,10 +84,10 @@ class UlpduSink {
   // unmapped it. The rest of the payload is dropped; End() still follows.
   virtual void OnUnplaceable() {}
 
-  // Called for a ULPDU of `length` bytes whose payload was to be placed after End() (UlpduPlan::deferrable), for the same
-  // reason. `head`: as for Begin(). `ended`: so many ULPDUs, this one included, were ended and are not placed. Nothing
-  // more is received.
-  virtual void OnUnplaced(size_t /*length*/, ByteSpan /*head*/, size_t /*ended*/) {}
+  // The payload of ULPDUs was to be placed after End() (UlpduPlan::deferrable), and memory that one of them names is no
+  // longer mapped. Called for each that was ended and is not placed, from the last one back to that one (`gone`).
+  // `length`, `head`: as for Begin(). Nothing more is received.
+  virtual void OnUnplaced(size_t /*length*/, ByteSpan /*head*/, bool /*gone*/) {}
 
   // The wire has handed on everything up to that position (Channel::consumed() says so from then on). Called between
   // ULPDUs, by wires that learn this from the peer, and before a later message of the peer is handed on.

@@ -49,7 +49,9 @@ std::span<const iovec> FpduReceiver::PrepareRead() {
   prepared_ = prepared_direct_;
   if (room_after_payload) {
     const size_t wanted = StagingWanted();
-    if (end_ - begin_ <= kCheapToMove || BufferPool::kBlockSize - end_ < wanted) MoveStagedToFront();
+    // Of a long frame that is staged in part only the rest must have room.
+    const size_t needed = frame_total_ >= kLongUlpdu ? frame_total_ - (end_ - begin_) : wanted;
+    if (end_ - begin_ <= kCheapToMove || BufferPool::kBlockSize - end_ < needed) MoveStagedToFront();
     const size_t length = std::min(wanted, BufferPool::kBlockSize - end_);
     pieces_[pieces++] = {staging_.data() + end_, length};
     prepared_ += length;
@@ -70,6 +72,7 @@ size_t FpduReceiver::ReadAhead() const {
 
 void FpduReceiver::Note(size_t length, size_t header_length) {
   if (near_long()) tiny_follows_[since_long_] = FpduLength(length) + kLengthFieldLength + llp::kTaggedHeadLength <= kShortReadAhead;
+  if (since_long_ == 0) after_long_ = length;
   last_length_ = length;
   if (length >= kLongUlpdu) {
     long_length_ = length;
@@ -87,7 +90,7 @@ size_t FpduReceiver::StagingWanted() const {
   if (!staged_whole()) return ReadAhead();
   if (frame_total_ != 0) {
     const size_t missing = frame_total_ - (end_ - begin_);
-    return missing + (frame_total_ >= kLongUlpdu ? kShortReadAhead : LongOrMany(last_length_));
+    return missing + (frame_total_ >= kLongUlpdu ? FpduLength(after_long_) + kShortReadAhead : LongOrMany(last_length_));
   }
   return LongOrMany(near_long() ? long_length_ : 0);
 }
@@ -218,10 +221,13 @@ bool FpduReceiver::PlaceDeferred() {
   const iovec staged{payload(0), static_cast<size_t>(end(count - 1) - payload(0))};
   if (ScatterToProgramMemory({deferred_->to.data(), 2 * count - 1}, {&staged, 1})) return true;
   for (size_t i = 0; i < count; ++i) {
-    const iovec &to = deferred_->to[2 * i], &ulpdu = deferred_->ulpdus[i];
+    const iovec& to = deferred_->to[2 * i];
     if (WriteProgramMemory(to.iov_base, payload(i), to.iov_len)) continue;
-    const size_t head_length = std::min(ulpdu.iov_len, llp::kUlpduHeadLength);
-    sink_.OnUnplaced(ulpdu.iov_len, {static_cast<const uint8_t*>(ulpdu.iov_base), head_length}, count - i);
+    for (size_t later = count; later-- > i;) {
+      const iovec& ulpdu = deferred_->ulpdus[later];
+      const size_t head_length = std::min(ulpdu.iov_len, llp::kUlpduHeadLength);
+      sink_.OnUnplaced(ulpdu.iov_len, {static_cast<const uint8_t*>(ulpdu.iov_base), head_length}, later == i);
+    }
     return false;
   }
   return true;

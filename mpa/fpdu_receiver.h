@@ -115,9 +115,10 @@ class FpduReceiver {
 
   uint64_t position_ = 0;       // stream position of begin_, counted with markers only
   size_t frame_total_ = 0;      // length on the wire of the FPDU at begin_; 0: not known yet
-  // What is used to predict the next ULPDU: the length of the last one and of the last long one, that one's header, and
-  // how many came after it. For each such number, whether a frame followed the last time that kShortReadAhead has room for.
-  size_t last_length_ = 0, long_length_ = 0, long_header_ = 0, since_long_ = kNearLong;
+  // What is used to predict the next ULPDU: the length of the last one, of the last long one and of the one behind that,
+  // the long one's header, and how many came after it. For each such number, whether a frame followed the last time that
+  // kShortReadAhead has room for.
+  size_t last_length_ = 0, long_length_ = 0, after_long_ = 0, long_header_ = 0, since_long_ = kNearLong;
   std::array<bool, kNearLong> tiny_follows_{};
   size_t prepared_direct_ = 0;  // bytes of the prepared read that go to sink memory
   size_t prepared_ = 0;         // all bytes of the prepared read

@@ -498,10 +498,13 @@ class PlacingSink : public llp::UlpduSink {
     if (!address_.deferrable) seen_.emplace_back(memory_, memory_ + kPage);
     return true;
   }
-  void OnUnplaced(size_t length, ByteSpan head, size_t ended) override {
+  void OnUnplaced(size_t length, ByteSpan head, bool gone) override {
     Address address;
     std::memcpy(&address, head.data(), sizeof address);
-    unplaced_ = {length - sizeof address, address.offset, ended};
+    EXPECT_NE(length, 0u);
+    unplaced_.push_back(address.offset);
+    gone_ += gone;
+    EXPECT_EQ(gone, address.offset == kPage);
   }
 
   static Bytes Ulpdu(Address address, size_t bytes, uint8_t value) {
@@ -516,6 +519,7 @@ class PlacingSink : public llp::UlpduSink {
   size_t ended_ = 0;
   std::vector<Bytes> seen_;  // the first page at the end of each that is not deferrable
   std::vector<size_t> unplaced_;
+  size_t gone_ = 0;
 };
 
 // A thread of Weft, to which each copy is a call of the kernel.
@@ -559,7 +563,8 @@ TEST_P(FpduReceiverTest, TheSinkIsToldWhichOfThoseThatWereEndedHasNoMemory) {
   FpduReceiver receiver(options(), pool_, sink);
   OnAThreadOfOurs([&] { EXPECT_FALSE(Feed(receiver, stream_)); });
   EXPECT_EQ(receiver.error(), FpduError::kNone);
-  EXPECT_EQ(sink.unplaced_, (std::vector<size_t>{17, PlacingSink::kPage, 3}));
+  EXPECT_EQ(sink.unplaced_, (std::vector<size_t>{90, 80, PlacingSink::kPage}));
+  EXPECT_EQ(sink.gone_, 1u);
   EXPECT_EQ(sink.ended_, 10u);
   EXPECT_EQ(sink.memory_[69], 0x5a);
   EXPECT_EQ(sink.memory_[85], 0) << "of one behind it";

@@ -127,8 +127,8 @@ bool Inbound::Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPl
     return true;
   }
   placing_ = header.stag;
-  // A whole Write without immediate data becomes visible only by a later message or acknowledgement, unless the received count is shown to the peer.
-  plan->deferrable = access == Access::kRemoteWrite && last_ && !tagged_open_ && !awaiting_rtr_ && !has_immediate && account_.shown == nullptr;
+  // A Write without immediate data becomes visible only by a later message or acknowledgement, unless the received count is shown to the peer.
+  plan->deferrable = access == Access::kRemoteWrite && !awaiting_rtr_ && !has_immediate && account_.shown == nullptr;
   pieces_[0] = {*memory, payload_length_};
   plan->payload = std::span<const iovec>(pieces_).first(1);
   return true;
@@ -345,10 +345,10 @@ void Inbound::OnUnplaceable() {
   }
 }
 
-// Of Writes (Place()), each of which was a request.
-void Inbound::OnUnplaced(size_t length, ByteSpan head, size_t ended) {
-  account_.received -= static_cast<uint32_t>(ended);
-  if (!termination_.operational()) return;
+// Of Writes (Place()), of which each was a request.
+void Inbound::OnUnplaced(size_t length, ByteSpan head, bool gone) {
+  if (ddp::ControlField::Parse(head[0]).last) --account_.received;
+  if (!gone || !termination_.operational()) return;
   segment_.Capture(length, head);
   Fail(ddp::Error::kBaseOrBounds);
 }

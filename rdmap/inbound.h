@@ -38,7 +38,7 @@ class Inbound {
   bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan);
   bool End();
   void OnUnplaceable();
-  void OnUnplaced(size_t length, ByteSpan head, size_t ended);
+  void OnUnplaced(size_t length, ByteSpan head, bool gone);
 
   bool rtr_received() const { return !awaiting_rtr_; }
   // If the segment between Begin and End goes into `stag`, the stream ends and the result is true.

@@ -38,7 +38,7 @@ bool Stream::Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) { return 
 bool Stream::End() { return state_->in.End(); }
 void Stream::OnUnplaceable() { state_->in.OnUnplaceable(); }
 
-void Stream::OnUnplaced(size_t length, ByteSpan head, size_t ended) { state_->in.OnUnplaced(length, head, ended); }
+void Stream::OnUnplaced(size_t length, ByteSpan head, bool gone) { state_->in.OnUnplaced(length, head, gone); }
 
 std::optional<llp::TaggedPlacement> Stream::PlacementOf(ByteSpan header) const {
   if (header.empty() || !ddp::ControlField::Parse(header[0]).tagged) return std::nullopt;

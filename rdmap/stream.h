@@ -49,7 +49,7 @@ class Stream final : public llp::UlpduSink {
   bool Begin(size_t length, ByteSpan head, llp::UlpduPlan* plan) override;
   bool End() override;
   void OnUnplaceable() override;
-  void OnUnplaced(size_t length, ByteSpan head, size_t ended) override;
+  void OnUnplaced(size_t length, ByteSpan head, bool gone) override;
 
   // Appends segments while `out` has room and there is something to send: first a Terminate (on a reliable stream,
   // after the answers to what arrived before its cause), then the responses to inbound Reads and the host's requests,

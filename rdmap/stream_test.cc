@@ -88,6 +88,23 @@ TEST_F(StreamTest, ReportsSentOnlyWhenTheLastByteWasHandedDown) {
   EXPECT_TRUE(stream_.idle());
 }
 
+// A wire may end several Writes before it places them (llp::UlpduPlan::deferrable).
+TEST_F(StreamTest, WritesThatWereEndedAndAreNotPlacedAreNotCarriedOut) {
+  const Bytes one = Tagged(Opcode::kWrite, kRegion.value, kBase, Pattern(10));
+  const Bytes first_part = Tagged(Opcode::kWrite, kRegion.value, kBase + 100, Pattern(10), /*last=*/false);
+  const Bytes last_part = Tagged(Opcode::kWrite, kRegion.value, kBase + 110, Pattern(10));
+  for (const Bytes& segment : {one, first_part, last_part, one}) ASSERT_TRUE(Receive(segment));
+  ASSERT_EQ(stream_.received(), 3u);
+  const auto unplaced = [this](const Bytes& segment, bool gone) { stream_.OnUnplaced(segment.size(), segment, gone); };
+  unplaced(one, false);
+  unplaced(last_part, false);
+  EXPECT_EQ(stream_.state(), StreamState::kOperational);
+  unplaced(first_part, true);
+  EXPECT_EQ(stream_.received(), 1u);
+  EXPECT_NE(stream_.state(), StreamState::kOperational);
+  EXPECT_EQ(Sequence(), "T");
+}
+
 TEST_F(StreamTest, ReportsManySentAtOnceInPostedOrder) {
   for (int i = 0; i < 10; ++i) (i % 2 == 0) ? PostSend(10) : PostWrite(10);
   stream_.Transmit(wire_);
