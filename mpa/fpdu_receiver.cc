@@ -182,10 +182,13 @@ bool FpduReceiver::ParseAsItComes() {
     WEFT_CHECK(plan.header_length <= head_length);
     Note(length, plan.header_length);
     const size_t tail_length = PadLength(length) + kCrcLength;
-    if (end_ - begin_ >= kLengthFieldLength + length + tail_length && Defer(staged().subspan(kLengthFieldLength, length), plan)) {
-      begin_ += kLengthFieldLength + length + tail_length;
-      if (!sink_.End()) return false;
-      continue;
+    if (end_ - begin_ >= kLengthFieldLength + length + tail_length) {
+      const ByteSpan ulpdu = staged().subspan(kLengthFieldLength, length);
+      if (Defer(ulpdu, plan) || PlaceWithDeferred(ulpdu, plan)) {
+        begin_ += kLengthFieldLength + length + tail_length;
+        if (!sink_.End()) return false;
+        continue;
+      }
     }
     if (!PlaceDeferred()) return false;
     placement_.Start(plan.payload, plan.ours);
@@ -198,7 +201,21 @@ bool FpduReceiver::ParseAsItComes() {
 }
 
 bool FpduReceiver::Defer(ByteSpan ulpdu, const llp::UlpduPlan& plan) {
-  if (!plan.deferrable || !ThreadOfOurs() || plan.payload.size() != 1 || deferred_->count == Deferred::kMost) return false;
+  return plan.deferrable && ThreadOfOurs() && AddDeferred(ulpdu, plan);
+}
+
+bool FpduReceiver::PlaceWithDeferred(ByteSpan ulpdu, const llp::UlpduPlan& plan) {
+  if (deferred_->count == 0 || plan.discard || plan.ours || !AddDeferred(ulpdu, plan)) return false;
+  if (Scatter(*deferred_)) {
+    deferred_->count = 0;
+    return true;
+  }
+  --deferred_->count;
+  return false;
+}
+
+bool FpduReceiver::AddDeferred(ByteSpan ulpdu, const llp::UlpduPlan& plan) {
+  if (plan.payload.size() != 1 || deferred_->count == Deferred::kMost) return false;
   const size_t i = deferred_->count;
   if (i != 0) {
     const iovec& last = deferred_->ulpdus[i - 1];
@@ -212,17 +229,21 @@ bool FpduReceiver::Defer(ByteSpan ulpdu, const llp::UlpduPlan& plan) {
   return true;
 }
 
+bool FpduReceiver::Scatter(const Deferred& deferred) {
+  uint8_t* const first = deferred.payload(0);
+  const iovec staged{first, static_cast<size_t>(deferred.end(deferred.count - 1) - first)};
+  return ScatterToProgramMemory({deferred.to.data(), 2 * deferred.count - 1}, {&staged, 1});
+}
+
 bool FpduReceiver::PlaceDeferred() {
   if (deferred_->count == 0) [[likely]]
     return true;
+  const bool placed = Scatter(*deferred_);
   const size_t count = std::exchange(deferred_->count, 0);
-  const auto end = [this](size_t i) { return static_cast<uint8_t*>(deferred_->ulpdus[i].iov_base) + deferred_->ulpdus[i].iov_len; };
-  const auto payload = [&](size_t i) { return end(i) - deferred_->to[2 * i].iov_len; };
-  const iovec staged{payload(0), static_cast<size_t>(end(count - 1) - payload(0))};
-  if (ScatterToProgramMemory({deferred_->to.data(), 2 * count - 1}, {&staged, 1})) return true;
+  if (placed) return true;
   for (size_t i = 0; i < count; ++i) {
     const iovec& to = deferred_->to[2 * i];
-    if (WriteProgramMemory(to.iov_base, payload(i), to.iov_len)) continue;
+    if (WriteProgramMemory(to.iov_base, deferred_->payload(i), to.iov_len)) continue;
     for (size_t later = count; later-- > i;) {
       const iovec& ulpdu = deferred_->ulpdus[later];
       const size_t head_length = std::min(ulpdu.iov_len, llp::kUlpduHeadLength);
@@ -282,7 +303,7 @@ bool FpduReceiver::DeliverWhole(size_t lead, size_t length, size_t total) {
   if (!sink_.Begin(length, ulpdu.first(head_length), &plan)) return false;
   WEFT_CHECK(plan.header_length <= head_length);
   if (plan.discard) return PlaceDeferred() && sink_.End();
-  if (Defer(ulpdu, plan)) return sink_.End();
+  if (Defer(ulpdu, plan) || PlaceWithDeferred(ulpdu, plan)) return sink_.End();
   if (!PlaceDeferred()) return false;
   placement_.Start(plan.payload, plan.ours);
   if (!placement_.Copy(ulpdu.subspan(plan.header_length))) sink_.OnUnplaceable();

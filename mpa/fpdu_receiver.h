@@ -67,6 +67,10 @@ class FpduReceiver {
   // Defers the payload of this ULPDU of the staging block, if the plan allows it, a thread of Weft would need a system
   // call for it, and there is room.
   bool Defer(ByteSpan ulpdu, const llp::UlpduPlan& plan);
+  bool AddDeferred(ByteSpan ulpdu, const llp::UlpduPlan& plan);
+  // Places the payload of this ULPDU of the staging block, and what was deferred, with one call. Returns false if nothing
+  // was deferred or if that is not possible; nothing has changed then.
+  bool PlaceWithDeferred(ByteSpan ulpdu, const llp::UlpduPlan& plan);
   // Places what was deferred, with one call. Returns false if that is not possible; the sink has been told.
   bool PlaceDeferred();
   bool DeliverAroundMarkers(size_t lead, size_t length);
@@ -110,7 +114,11 @@ class FpduReceiver {
     std::array<iovec, kMost> ulpdus;
     std::array<iovec, 2 * kMost> to;  // the payload of ULPDU i at 2 * i, and behind it the gap
     std::array<uint8_t, 64> gap;
+
+    uint8_t* end(size_t i) const { return static_cast<uint8_t*>(ulpdus[i].iov_base) + ulpdus[i].iov_len; }
+    uint8_t* payload(size_t i) const { return end(i) - to[2 * i].iov_len; }
   };
+  static bool Scatter(const Deferred& deferred);
   Deferred* deferred_ = nullptr;
 
   uint64_t position_ = 0;       // stream position of begin_, counted with markers only

@@ -498,6 +498,7 @@ class PlacingSink : public llp::UlpduSink {
     if (!address_.deferrable) seen_.emplace_back(memory_, memory_ + kPage);
     return true;
   }
+  void OnUnplaceable() override { ++unplaceable_; }
   void OnUnplaced(size_t length, ByteSpan head, bool gone) override {
     Address address;
     std::memcpy(&address, head.data(), sizeof address);
@@ -519,7 +520,7 @@ class PlacingSink : public llp::UlpduSink {
   size_t ended_ = 0;
   std::vector<Bytes> seen_;  // the first page at the end of each that is not deferrable
   std::vector<size_t> unplaced_;
-  size_t gone_ = 0;
+  size_t gone_ = 0, unplaceable_ = 0;
 };
 
 // A thread of Weft, to which each copy is a call of the kernel.
@@ -554,6 +555,19 @@ TEST_P(FpduReceiverTest, WhatMayBePlacedLaterIsThereWhenTheNextIsEnded) {
       EXPECT_TRUE(sink.unplaced_.empty());
     }
   }
+}
+
+// What is placed together with those before it has no memory itself: that is told of it alone.
+TEST_P(FpduReceiverTest, OfOneThatIsNotEndedAndHasNoMemoryTheSinkIsToldBetween) {
+  for (uint32_t i = 0; i < 3; ++i) Encode(PlacingSink::Ulpdu({i == 2 ? static_cast<uint32_t>(PlacingSink::kPage) : 10 * i, i != 2}, 10, 0x5a));
+  PlacingSink sink;
+  ASSERT_EQ(mprotect(sink.memory_ + PlacingSink::kPage, PlacingSink::kPage, PROT_NONE), 0);
+  FpduReceiver receiver(options(), pool_, sink);
+  OnAThreadOfOurs([&] { EXPECT_TRUE(Feed(receiver, stream_)); });
+  EXPECT_EQ(sink.unplaceable_, 1u);
+  EXPECT_TRUE(sink.unplaced_.empty());
+  EXPECT_EQ(sink.ended_, 3u);
+  EXPECT_EQ(sink.memory_[19], 0x5a);
 }
 
 TEST_P(FpduReceiverTest, TheSinkIsToldWhichOfThoseThatWereEndedHasNoMemory) {

@@ -127,8 +127,9 @@ bool Inbound::Place(const ddp::TaggedHeader& header, Access access, llp::UlpduPl
     return true;
   }
   placing_ = header.stag;
-  // A Write without immediate data becomes visible only by a later message or acknowledgement, unless the received count is shown to the peer.
-  plan->deferrable = access == Access::kRemoteWrite && !awaiting_rtr_ && !has_immediate && account_.shown == nullptr;
+  // A Write without immediate data becomes visible only by a later message or acknowledgement, unless the received count is shown to the peer. A Read
+  // is complete with its last segment.
+  plan->deferrable = access == Access::kRemoteWrite ? !awaiting_rtr_ && !has_immediate && account_.shown == nullptr : !last_;
   pieces_[0] = {*memory, payload_length_};
   plan->payload = std::span<const iovec>(pieces_).first(1);
   return true;
@@ -345,10 +346,17 @@ void Inbound::OnUnplaceable() {
   }
 }
 
-// Of Writes (Place()), of which each was a request.
+// Of Writes and of the oldest Read (Place()). Each whole Write was a request.
 void Inbound::OnUnplaced(size_t length, ByteSpan head, bool gone) {
-  if (ddp::ControlField::Parse(head[0]).last) --account_.received;
+  const auto header = ddp::TaggedHeader::Parse(head);
+  const bool is_read = ControlByte::Parse(header->rsvd_ulp).opcode == static_cast<uint8_t>(Opcode::kReadResponse);
+  if (header->last && !is_read) --account_.received;
   if (!gone || !termination_.operational()) return;
+  if (is_read) {
+    unplaceable_ = true;
+    host_.SinkIsGone(*reads_.outstanding.front().request);
+    return;
+  }
   segment_.Capture(length, head);
   Fail(ddp::Error::kBaseOrBounds);
 }

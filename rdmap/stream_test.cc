@@ -105,6 +105,17 @@ TEST_F(StreamTest, WritesThatWereEndedAndAreNotPlacedAreNotCarriedOut) {
   EXPECT_EQ(Sequence(), "T");
 }
 
+TEST_F(StreamTest, AReadWhoseFirstSegmentsAreNotPlacedIsToldOfAsOneWithoutMemory) {
+  PostRead(2000);
+  stream_.Transmit(wire_);
+  const Bytes first_part = Tagged(Opcode::kReadResponse, kSink.value, kBase, Bytes(1000), /*last=*/false);
+  ASSERT_TRUE(Receive(first_part));
+  stream_.OnUnplaced(first_part.size(), first_part, /*gone=*/true);
+  EXPECT_EQ(host_.sinks_gone, 1);
+  EXPECT_FALSE(Receive(Tagged(Opcode::kReadResponse, kSink.value, kBase + 1000, Bytes(1000))));
+  EXPECT_TRUE(host_.reads_done.empty());
+}
+
 TEST_F(StreamTest, ReportsManySentAtOnceInPostedOrder) {
   for (int i = 0; i < 10; ++i) (i % 2 == 0) ? PostSend(10) : PostWrite(10);
   stream_.Transmit(wire_);
