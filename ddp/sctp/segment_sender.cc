@@ -22,8 +22,9 @@ static_assert(kSsnLength + kLongestSegment <= BufferPool::kBlockSize);
 
 // What is volatile is ours.
 bool CopyPayload(uint8_t* to, const iovec& from, bool volatile_payload) {
+  if (from.iov_len == 0) return true;
   if (!volatile_payload) return CopyFromProgram(to, from.iov_base, from.iov_len);
-  if (from.iov_len != 0) std::memcpy(to, from.iov_base, from.iov_len);
+  std::memcpy(to, from.iov_base, from.iov_len);
   return true;
 }
 
