@@ -10,15 +10,13 @@
 #include <vector>
 
 #include "base/version.h"
-#include "pmi/launch/host_lookup.h"
+#include "pmi/chosen_hosts.h"
 #include "pmi/launch/kvs_server.h"
 #include "pmi/launch/launcher.h"
 #include "pmi/launch/name_server.h"
 #include "pmi/launch/options.h"
 #include "pmi/launch/proxy.h"
 #include "pmi/launch/relay.h"
-#include "pmi/launch/remote_shell.h"
-#include "pmi/slurm/allocation.h"
 
 namespace {
 
@@ -30,29 +28,6 @@ void FillStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
-}
-
-// The hosts that a batch system gave this process, where the command line names none, and its way to start programs on them. Why they
-// cannot be understood, or empty.
-std::string TakeAllocation(weft::pmi::Options* options) {
-  if (!options->takes_allocation) return {};
-  auto hosts = weft::pmi::slurm::HostsOfAllocation(secure_getenv);
-  if (!hosts) return options->hosts.empty() ? hosts.error().message : std::string();
-  if (hosts.value().empty()) return {};
-  if (options->hosts.empty()) options->hosts = std::move(hosts).value();
-  if (!options->launcher) options->launcher = weft::pmi::RemoteShell::Slurm();
-  return TooManyRanks(*options);
-}
-
-// Where -skip-launch-node wants it: hosts without this one. Why there are none, or empty.
-std::string LeaveThisHostOut(weft::pmi::Options* options) {
-  if (!options->skips_this_host) return {};
-  std::vector<std::string> names;
-  for (const weft::pmi::HostSlots& host : options->hosts) names.push_back(host.name);
-  const auto facts = weft::pmi::LookUpHosts(names);
-  size_t at = 0;
-  std::erase_if(options->hosts, [&](const weft::pmi::HostSlots&) { return facts[at++].is_this; });
-  return options->hosts.empty() ? "-skip-launch-node: only this host is named; name others with -hosts or -f" : "";
 }
 
 weft::pmi::KvsServerSettings KvsServerOf(const weft::pmi::Options& options) {
@@ -94,11 +69,7 @@ int main(int argc, char** argv) {
     case weft::pmi::Options::Action::kRun:
       break;
   }
-  if (const std::string problem = TakeAllocation(&options.value()); !problem.empty()) {
-    std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
-    return kWrongCommandLine;
-  }
-  if (const std::string problem = LeaveThisHostOut(&options.value()); !problem.empty()) {
+  if (const std::string problem = weft::pmi::ChooseHosts(&options.value()); !problem.empty()) {
     std::fprintf(stderr, "mpiexec: %s\n", problem.c_str());
     return kWrongCommandLine;
   }

@@ -164,6 +164,10 @@ JobPlan MakePlan(const Options& options, const std::vector<std::string>& own_env
     for (const auto& [name, value] : options.first_job) order.programs.back().environment.push_back(name + "=" + value);
   }
   DivideRanks(order, &plan);
+  const auto& [name, values] = options.first_job_by_host;
+  for (size_t host = 0; host < values.size() && host < plan.orders.size(); ++host) {
+    for (StartOrder::Program& program : plan.orders[host].programs) program.environment.push_back(name + "=" + values[host]);
+  }
   return plan;
 }
 

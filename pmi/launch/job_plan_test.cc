@@ -39,6 +39,19 @@ TEST(JobPlan, GivesEachHostItsRanks) {
   EXPECT_EQ(plan.orders[1].universe_size, -1);
 }
 
+TEST(JobPlan, GivesEachHostItsOwnValueOfAVariable) {
+  const auto parsed = ParseOptions({"-hosts", "x,y", "-n", "1", "a", ":", "-n", "1", "b"});
+  ASSERT_TRUE(parsed);
+  Options options = parsed.value();
+  options.first_job_by_host = {"PLACE", {"one", "two"}};
+  const JobPlan plan = MakePlan(options, {}, "/");
+  ASSERT_EQ(plan.orders.size(), 2u);
+  for (size_t program = 0; program < 2; ++program) {
+    EXPECT_THAT(plan.orders[0].programs[program].environment, Contains("PLACE=one"));
+    EXPECT_THAT(plan.orders[1].programs[program].environment, Contains("PLACE=two"));
+  }
+}
+
 TEST(JobPlan, PutsTheMappingIntoTheKeyValueSpaceAndTheSecretIntoNothing) {
   const JobPlan plan = Plan("-n 2 a");
   EXPECT_EQ(plan.orders[0].Serialize().find("weft_secret"), std::string::npos);

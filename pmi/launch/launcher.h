@@ -182,7 +182,7 @@ class Launcher {
   const Options options_;
   const std::vector<std::string> environment_;
   const std::string directory_;
-  const JobSecret secret_ = JobSecret::Random();
+  const JobSecret secret_ = options_.secret.value_or(JobSecret::Random());
   NameService names_;                    // used if there is no name server
   UserNames user_names_{UserNames::DirectoryOfUser()};
   std::unique_ptr<NameLink> name_link_;  // to the name server of options_.name_file; null after it was lost

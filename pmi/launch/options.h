@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/job_secret.h"
 #include "base/result.h"
 #include "pmi/error.h"
 #include "pmi/launch/placement.h"
@@ -73,6 +74,9 @@ struct Options {
   EnvironmentOptions environment;
   // set for the ranks of the command line, but not for those that they spawn
   std::vector<std::pair<std::string, std::string>> first_job;
+  // the same, with a value for each host of the placement, in its order; an empty name: none
+  std::pair<std::string, std::vector<std::string>> first_job_by_host;
+  std::optional<JobSecret> secret;  // of the command line's job, for an owner that shares it with the ranks; else a random one
   std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0 or not set: no limit
   std::vector<std::string> notes;  // what was ignored, for stderr
 };
