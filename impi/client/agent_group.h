@@ -1,0 +1,87 @@
+#ifndef IMPI_CLIENT_AGENT_GROUP_H_
+#define IMPI_CLIENT_AGENT_GROUP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/byte_reader.h"
+#include "impi/client/report.h"
+#include "impi/job/ranks.h"
+#include "impi/wire/command.h"
+
+namespace weft::impi {
+
+// The agents of a client with several hosts, as the client sees them: at which stage they are, and whose fault it is if the job fails. An agent has the number
+// of its host among the client's. No I/O and no clock. Nothing calls back: after each event, the owner looks at stage(), TakeOutput() and TakeWarnings().
+class AgentGroup {
+ public:
+  enum class Stage : uint8_t {
+    kStarting,    // an agent has not said where it is
+    kPlaced,      // all have: places(), then Begin
+    kConnecting,  // an agent is not connected with all hosts of the other clients
+    kRunning,     // all are: the ranks may start
+    kEnded,       // all FINIs are through
+    kFailed,      // reason()
+  };
+
+  // `hosts`: as the user named them.
+  AgentGroup(ClientRank client, std::vector<std::string> hosts);
+
+  size_t size() const { return agents_.size(); }
+  // What an agent sent.
+  void OnBytes(size_t agent, ByteSpan bytes);
+  // Its connection has ended: it died, or its host did.
+  void OnClosed(size_t agent);
+
+  // Of the agent that is behind all others.
+  Stage stage() const;
+  // In kFailed. Names the client, the host, and what to do where that is known.
+  const std::string& reason() const { return reason_; }
+  // In kFailed: an agent or a process of this client is why. Else it was elsewhere.
+  bool failed_here() const { return failed_here_; }
+  // By agent; from kPlaced on.
+  const std::vector<HereReport>& places() const { return places_; }
+
+  // In kPlaced. `first`: the number of the first of these hosts in the job, which the others follow. `welcome`: a whole WLCM command.
+  void Begin(HostRank first, const Bytes& welcome);
+  // mpiexec has ended. `how`: behind the name of a process that has not called MPI_Init, if there is one.
+  void OnRanksEnded(const std::string& how);
+  // The agents close the connections of their processes.
+  void CloseProcesses() { SendToAll({kShutCommand, {}}); }
+  // The agents close all connections, and end. What they say after this does not count.
+  void Quit();
+
+  // What is to be sent to an agent; empty: nothing.
+  Bytes TakeOutput(size_t agent);
+  // For the user.
+  std::vector<std::string> TakeWarnings();
+
+ private:
+  struct Agent {
+    CommandReader reader{kLongestReport};
+    Bytes output;
+    Stage stage = Stage::kStarting;
+    bool closed = false;
+  };
+
+  std::string NameOf(size_t agent) const;
+  void Obey(size_t agent, const Command& command);
+  void SendToAll(const Command& command);
+  void Fail(bool here, std::string reason);
+
+  const ClientRank client_;
+  const std::vector<std::string> hosts_;
+  std::vector<Agent> agents_;
+  std::vector<HereReport> places_;
+  HostRank first_;
+  bool quits_ = false;
+  bool failed_ = false, failed_here_ = false;
+  std::string reason_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace weft::impi
+
+#endif  // IMPI_CLIENT_AGENT_GROUP_H_
