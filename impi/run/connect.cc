@@ -37,11 +37,12 @@ HostId HostIdOf(const SocketAddress& address) {
 
 class Connector {
  public:
-  Connector(const Job& job, const Dance::Setup& setup, const Descriptor& listener, const std::function<void(const std::string&)>& warn)
-      : job_(job), setup_(setup), listener_(listener), warn_(warn), dance_(job, setup, Clock::now()) {}
+  Connector(const Job& job, const Dance::Setup& setup, const Descriptor& listener, const std::function<void(const std::string&)>& warn,
+            const Interruption& interruption)
+      : job_(job), setup_(setup), listener_(listener), warn_(warn), interruption_(interruption), dance_(job, setup, Clock::now()) {}
 
   Result<std::map<HostRank, Descriptor>, std::string> Run() {
-    while (dance_.step() == Dance::Step::kConnect || dance_.step() == Dance::Step::kAccept) {
+    while (!interrupted_ && (dance_.step() == Dance::Step::kConnect || dance_.step() == Dance::Step::kAccept)) {
       if (dance_.step() == Dance::Step::kConnect) {
         ConnectToPeer();
       } else {
@@ -52,6 +53,7 @@ class Connector {
         sockets_.erase(refusal.connection);
       }
     }
+    if (interrupted_) return *interrupted_;
     if (dance_.step() == Dance::Step::kFailed) return dance_.reason();
     std::map<HostRank, Descriptor> connected;
     for (const auto& [host, connection] : dance_.connections()) connected.emplace(host, std::move(sockets_.at(connection)));
@@ -75,8 +77,7 @@ class Connector {
     }
     int error = connect(fd.get(), to->get(), to->length()) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
-      pollfd ready{fd.get(), POLLOUT, 0};
-      if (poll(&ready, 1, static_cast<int>(Patience().count())) != 1) return dance_.OnTime(Clock::now());
+      if (!AwaitConnection(fd.get())) return dance_.OnTime(Clock::now());
       socklen_t length = sizeof error;
       getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
     }
@@ -88,8 +89,25 @@ class Connector {
     sockets_.emplace(next_++, std::move(fd));
   }
 
+  // Whether it is there, or has failed, before the time is over.
+  bool AwaitConnection(int fd) {
+    bool is_ready = false;
+    while (!is_ready && !interrupted_ && Patience() > milliseconds(0)) {
+      pmi::Poller poller;
+      poller.Watch(fd, POLLOUT, [&](short) { is_ready = true; });
+      WatchInterruption(poller);
+      poller.Wait(static_cast<int>(Patience().count()));
+    }
+    return is_ready;
+  }
+
+  void WatchInterruption(pmi::Poller& poller) {
+    poller.Watch(interruption_.fd, POLLIN, [this](short) { interrupted_ = interruption_.look(); });
+  }
+
   void Accept() {
     pmi::Poller poller;
+    WatchInterruption(poller);
     milliseconds patience = Patience();
     if (std::exchange(starved_, false)) {
       patience = std::min(patience, kPause);
@@ -128,6 +146,8 @@ class Connector {
   const Dance::Setup setup_;
   const Descriptor& listener_;
   const std::function<void(const std::string&)>& warn_;
+  const Interruption& interruption_;
+  std::optional<std::string> interrupted_;  // why
   Dance dance_;
   std::map<Dance::Connection, Descriptor> sockets_;
   Dance::Connection next_ = 0;
@@ -137,8 +157,8 @@ class Connector {
 }  // namespace
 
 Result<std::map<HostRank, Descriptor>, std::string> ConnectHosts(const Job& job, const Dance::Setup& setup, const Descriptor& listener,
-                                                                 const std::function<void(const std::string&)>& warn) {
-  return Connector(job, setup, listener, warn).Run();
+                                                                 const std::function<void(const std::string&)>& warn, const Interruption& interruption) {
+  return Connector(job, setup, listener, warn, interruption).Run();
 }
 
 }  // namespace weft::impi

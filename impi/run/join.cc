@@ -23,7 +23,8 @@ constexpr std::chrono::seconds kFlushLimit{5};  // for FINI
 
 ServerLink::ServerLink(Descriptor fd, Dialogue::Setup setup) : fd_(std::move(fd)), dialogue_(std::move(setup), Clock::now()) {}
 
-Result<std::unique_ptr<ServerLink>, std::string> ServerLink::Join(const std::string& address, uint16_t port, Dialogue::Setup setup) {
+Result<std::unique_ptr<ServerLink>, std::string> ServerLink::Join(const std::string& address, uint16_t port, Dialogue::Setup setup,
+                                                                          const Waiter& wait) {
   setup.server = address + ":" + std::to_string(port);
   const std::string server = setup.server;
   if (!setup.none && !setup.key) return Dialogue(std::move(setup), Clock::now()).reason();
@@ -31,14 +32,15 @@ Result<std::unique_ptr<ServerLink>, std::string> ServerLink::Join(const std::str
   if (!fd) return "cannot connect to the server at " + server + "; is it running, and is this the address that it printed?";
   pmi::ConfigureTcp(fd.get());
   std::unique_ptr<ServerLink> link(new ServerLink(std::move(fd), std::move(setup)));
-  while (link->Talk()) {
+  while (link->Talk(wait)) {
   }
+  if (link->interrupted_) return *link->interrupted_;
   if (link->dialogue_.state() == Dialogue::State::kFailed) return link->dialogue_.reason();
   return link;
 }
 
 // Writes what is to be said, waits for the server and hears it. False: the start is over, in either way.
-bool ServerLink::Talk() {
+bool ServerLink::Talk(const Waiter& wait) {
   pmi::Outbox out;
   const Bytes output = dialogue_.TakeOutput();
   out.Add({reinterpret_cast<const char*>(output.data()), output.size()});
@@ -46,11 +48,18 @@ bool ServerLink::Talk() {
   while (going()) {
     // A server that has gone may have said why not; so it is read, also when it takes nothing.
     if (out.WriteTo(fd_.get()) != 0) out.Clear();
-    pollfd ready{fd_.get(), static_cast<short>(POLLIN | (out.empty() ? 0 : POLLOUT)), 0};
+    short came = 0;
+    pmi::Poller poller;
+    poller.Watch(fd_.get(), static_cast<short>(POLLIN | (out.empty() ? 0 : POLLOUT)), [&came](short events) { came = events; });
     const auto left = std::max(milliseconds(0), std::chrono::ceil<milliseconds>(*dialogue_.deadline() - Clock::now()));
-    poll(&ready, 1, static_cast<int>(left.count()));
+    if (wait) {
+      interrupted_ = wait(poller, static_cast<int>(left.count()));
+      if (interrupted_) return false;
+    } else {
+      poller.Wait(static_cast<int>(left.count()));
+    }
     dialogue_.OnTime(Clock::now());
-    if ((ready.revents & ~POLLOUT) == 0) continue;
+    if ((came & ~POLLOUT) == 0) continue;
     LookAtServer();
     if (out.empty()) break;
   }
