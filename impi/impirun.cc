@@ -7,8 +7,10 @@
 #include "base/version.h"
 #include "impi/run/client.h"
 #include "impi/run/client_options.h"
+#include "impi/run/host_agent.h"
 #include "impi/run/options.h"
 #include "impi/run/serve.h"
+#include "pmi/launch/proxy.h"
 
 namespace {
 
@@ -29,6 +31,8 @@ int main(int argc, char** argv) {
   const std::string first = words.empty() ? "" : words[0];
   if (first == "-help" || first == "--help" || first == "-h") return std::fputs(weft::impi::HelpOfImpirun().c_str(), stdout) < 0;
   if (first == "-version" || first == "--version" || first == "-V") return std::printf("impirun (Weft) %s\n", std::string(weft::Version()).c_str()) < 0;
+  if (words == Words{"--proxy"}) return weft::pmi::RemoteProxyMain();  // mpiexec's, on another host
+  if (first == "--agent") return weft::impi::RunHostAgent({words.begin() + 1, words.end()});
   if (first == "-client") return Run(weft::impi::ParseClientOptions(words, getenv), weft::impi::RunClient);
   return Run(weft::impi::ParseServerOptions(words, getenv), weft::impi::ServeJob);
 }

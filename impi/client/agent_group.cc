@@ -29,13 +29,19 @@ AgentGroup::Stage AgentGroup::stage() const {
   return std::min_element(agents_.begin(), agents_.end(), [](const Agent& a, const Agent& b) { return a.stage < b.stage; })->stage;
 }
 
+std::string AgentGroup::MissingHost() const {
+  const auto missing = std::find_if(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.stage == Stage::kStarting; });
+  WEFT_CHECK(missing != agents_.end());
+  return NameOf(static_cast<size_t>(missing - agents_.begin()));
+}
+
 void AgentGroup::OnBytes(size_t agent, ByteSpan bytes) {
-  if (failed_ || quits_) return;
+  if (failed_here_ || quits_) return;
   CommandReader& reader = agents_[agent].reader;
   reader.Append(bytes);
   while (const auto command = reader.NextCommand()) {
     Obey(agent, *command);
-    if (failed_) return;
+    if (failed_here_) return;
   }
   if (const auto length = reader.refused_length()) {
     Fail(true, "the agent of " + NameOf(agent) + " sent a command of " + std::to_string(*length) + " bytes; use one release of Weft on all hosts");
@@ -47,7 +53,8 @@ void AgentGroup::Obey(size_t agent, const Command& command) {
   if (command.code == kWarnCommand) {
     warnings_.push_back("host '" + hosts_[agent] + "': " + TextOf(command));
   } else if (const auto fail = FailReport::From(command)) {
-    Fail(fail->by_process, fail->why);
+    // Before the ranks run, an agent does not know how the user calls its host.
+    Fail(fail->by_process, stage < Stage::kRunning ? NameOf(agent) + ": " + fail->why : fail->why);
   } else if (const auto here = HereReport::From(command); here && stage == Stage::kStarting) {
     places_[agent] = *here;
     stage = Stage::kPlaced;
@@ -93,9 +100,10 @@ void AgentGroup::SendToAll(const Command& command) {
 Bytes AgentGroup::TakeOutput(size_t agent) { return std::exchange(agents_[agent].output, {}); }
 std::vector<std::string> AgentGroup::TakeWarnings() { return std::exchange(warnings_, {}); }
 
-// The first failure is the cause of those that follow.
+// The first failure is the cause of those that follow. But a host of this client that is lost is also what other clients hear of, and what they do then may
+// come to the other agents of this client before the loss itself does.
 void AgentGroup::Fail(bool here, std::string reason) {
-  if (failed_) return;
+  if (failed_here_ || (failed_ && !here)) return;
   failed_ = true;
   failed_here_ = here;
   reason_ = std::move(reason);

@@ -29,7 +29,9 @@ class AgentGroup {
   // `hosts`: as the user named them.
   AgentGroup(ClientRank client, std::vector<std::string> hosts);
 
-  size_t size() const { return agents_.size(); }
+  ClientRank client() const { return client_; }
+  // In kStarting: the first host whose agent has not said where it is, such as "host 'b' of client 1".
+  std::string MissingHost() const;
   // What an agent sent.
   void OnBytes(size_t agent, ByteSpan bytes);
   // Its connection has ended: it died, or its host did.
@@ -37,7 +39,7 @@ class AgentGroup {
 
   // Of the agent that is behind all others.
   Stage stage() const;
-  // In kFailed. Names the client, the host, and what to do where that is known.
+  // In kFailed: of the first failure; but one of this client, if it becomes known later, takes the place of one elsewhere. Names the client, the host, and what to do where that is known.
   const std::string& reason() const { return reason_; }
   // In kFailed: an agent or a process of this client is why. Else it was elsewhere.
   bool failed_here() const { return failed_here_; }

@@ -75,6 +75,7 @@ TEST_F(ImpiAgentGroup, TheSlowestAgentIsTheStageOfAll) {
   EXPECT_EQ(group.stage(), Stage::kStarting);
   Say(1, At("192.0.2.8", 5001).ToCommand());
   EXPECT_EQ(group.stage(), Stage::kStarting);
+  EXPECT_EQ(group.MissingHost(), "host 'a' of client 1");
   Say(0, At("192.0.2.7", 5000).ToCommand(), 1);
   EXPECT_EQ(group.stage(), Stage::kPlaced);
   EXPECT_EQ(group.places()[0], At("192.0.2.7", 5000));
@@ -131,14 +132,25 @@ TEST_F(ImpiAgentGroup, AnAgentThatEndsEarlyIsNamedAtEachStage) {
   }
 }
 
-TEST_F(ImpiAgentGroup, TheFirstFailureCounts) {
+TEST_F(ImpiAgentGroup, TheFirstFailureOfTheClientCounts) {
   Run();
   Say(1, FailReport{false, "host 0 of client 0 left"}.ToCommand());
-  Say(0, FailReport{true, "rank 3 ended"}.ToCommand());
-  group.OnClosed(0);
+  Say(0, FailReport{false, "host 1 of client 0 left"}.ToCommand());
   EXPECT_EQ(group.stage(), Stage::kFailed);
   EXPECT_EQ(group.reason(), "host 0 of client 0 left");
   EXPECT_FALSE(group.failed_here());
+  Say(0, FailReport{true, "rank 3 ended"}.ToCommand());
+  EXPECT_EQ(group.reason(), "rank 3 ended") << "why the others left, perhaps";
+  EXPECT_TRUE(group.failed_here());
+  group.OnClosed(0);
+  Say(1, FailReport{true, "rank 4 ended"}.ToCommand());
+  EXPECT_EQ(group.reason(), "rank 3 ended");
+}
+
+TEST_F(ImpiAgentGroup, AFailureOfTheStartNamesTheHost) {
+  Say(1, FailReport{true, "cannot listen for other clients"}.ToCommand());
+  EXPECT_EQ(group.reason(), "host 'b' of client 1: cannot listen for other clients");
+  EXPECT_TRUE(group.failed_here());
 }
 
 TEST_F(ImpiAgentGroup, WhatComesAfterQuitDoesNotCount) {

@@ -20,6 +20,10 @@
 #include "impi/run/membership.h"
 #include "impi/run/own_host.h"
 #include "impi/run/ranks_process.h"
+#include "impi/run/several_hosts.h"
+#include "pmi/chosen_hosts.h"
+#include "pmi/launch/host_lookup.h"
+#include "pmi/launch/placement.h"
 #include "pmi/launch/sockets.h"
 #include "transport/socket_address.h"
 
@@ -31,7 +35,6 @@ template <typename T>
 using OrWhyNot = Result<T, std::string>;
 
 constexpr int kWrongCommandLine = 2;
-constexpr milliseconds kOwnDeath{5000};  // for mpiexec to end the job itself when one of its ranks has died
 
 // The ranks that mpiexec starts. Why not: what is wrong with its command line.
 OrWhyNot<pmi::Options> OptionsOfMpiexec(const std::vector<std::string>& words) {
@@ -39,10 +42,7 @@ OrWhyNot<pmi::Options> OptionsOfMpiexec(const std::vector<std::string>& words) {
   if (!parsed) return parsed.error().message;
   pmi::Options options = std::move(parsed).value();
   if (options.action != pmi::Options::Action::kRun) return "'" + words[0] + "' starts no ranks; give it to mpiexec";
-  if (!options.hosts.empty() || options.skips_this_host) {
-    return std::string("the ranks of a client run on this host: leave out -hosts, -f and -skip-launch-node, and unset HYDRA_HOST_FILE");
-  }
-  options.takes_allocation = false;
+  if (std::string problem = pmi::ChooseHosts(&options); !problem.empty()) return problem;
   return options;
 }
 
@@ -51,15 +51,21 @@ int CountOf(const pmi::Options& options) {
   return std::accumulate(ranks.begin(), ranks.end(), 0);
 }
 
+// Whether all ranks run where this process does: then it is their agent itself.
+bool IsThisHost(const pmi::Options& options, const pmi::Placement& placement) {
+  return options.hosts.empty() || (placement.hosts.size() == 1 && pmi::LookUpHosts(placement.hosts)[0].is_this);
+}
+
 // A client with one host, this one.
 class Client {
  public:
   Client(const ClientOptions& options, int ranks, RanksProcess process) : options_(options), ranks_(ranks), process_(std::move(process)) {}
 
   OrWhyNot<int> Run(const pmi::Options& mpiexec) {
+    if (options_.addresses.size() > 1) return "-address names " + std::to_string(options_.addresses.size()) + " addresses, and the ranks run on 1 host";
     const auto server = ServerAddress(options_);
     if (!server.ok()) return server.error();
-    const auto address = OwnHostId(options_.address, mpiexec.interface, *server, {});
+    const auto address = OwnHostId(options_.addresses.empty() ? "" : options_.addresses[0], mpiexec.interface, *server, {});
     if (!address.ok()) return address.error();
     int port = 0;
     Descriptor listener(pmi::Listen(&port, mpiexec.ports));
@@ -83,7 +89,7 @@ class Client {
     setup.welcome = Welcome::Serialize(job.self(), job.clients(), link_->dialogue().told(), setup.ranks, lam_clients);
     const std::string agents_address = agent->address;
     Carrier carrier(job, std::move(setup), std::move(*hosts), std::move(*agent));
-    if (auto why = process_.Start(agents_address)) return *why;
+    if (auto why = process_.Start({agents_address})) return *why;
     Look(carrier);
     carrier.Watch(process_.fd(), [&] { Look(carrier); });
     carrier.Watch(link_->fd(), [&] {
@@ -143,13 +149,16 @@ int RunClient(const ClientOptions& options) {
     Say(std::to_string(ranks) + " ranks: a client has 1 to " + std::to_string(kMostRanks));
     return kWrongCommandLine;
   }
-  const std::string problem = CheckFiles(ranks, Job::kMostClients);
+  const pmi::Placement placement = pmi::Place(pmi::HostEntries(*mpiexec), ranks);
+  const bool is_this_host = IsThisHost(*mpiexec, placement);
+  const std::string problem = is_this_host ? CheckFiles(ranks, Job::kMostClients) : "";
   auto process = problem.empty() ? RanksProcess::Make(*mpiexec) : OrWhyNot<RanksProcess>(problem);
   if (!process.ok()) {
     Say(process.error());
     return 1;
   }
-  const auto status = Client(options, ranks, std::move(process).value()).Run(*mpiexec);
+  const auto status = is_this_host ? Client(options, ranks, std::move(process).value()).Run(*mpiexec)
+                                   : RunOnSeveralHosts(options, *mpiexec, placement, std::move(process).value());
   if (status.ok()) return *status;
   Say(status.error());
   return 1;

@@ -1,5 +1,6 @@
 #include "impi/run/client_options.h"
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <utility>
@@ -25,8 +26,13 @@ struct Parser {
     return {};
   }
   std::string Address(const std::string& value) {
-    options.address = value;
-    return value.empty() ? "-address '': not an address of this host" : "";
+    for (size_t at = 0; at <= value.size();) {
+      const size_t comma = std::min(value.find(',', at), value.size());
+      if (comma == at) return "-address '" + value + "': not an address of this host, or one of each host, separated by commas";
+      options.addresses.push_back(value.substr(at, comma - at));
+      at = comma + 1;
+    }
+    return {};
   }
   std::string Peer(const std::string& value) {
     options.lam_peers = value == "lam";
@@ -63,7 +69,7 @@ struct Option {
 
 constexpr std::array<Option, 8> kOptions{{
     {"-auth", "LIST", "which of the available methods this client offers (default: all)", &Parser::Auth},
-    {"-address", "ADDRESS", "address of this host that other clients connect to (default: the one from which it reaches the server)", &Parser::Address},
+    {"-address", "ADDRESS[,...]", "address of each host that other clients connect to (default: the one from which it reaches the server)", &Parser::Address},
     {"-impi-peer", "lam", "all other clients are LAM/MPI 7.1.4, which departs from the specification", &Parser::Peer},
     {"-datalen", "BYTES", "most bytes of user data in a packet; the least value of all clients counts (default: 65536)", &Parser::DataLength},
     {"-ackmark", "PACKETS", "packets of a pair of processes until an acknowledgement; the least value counts (default: 10)", &Parser::AckMark},
@@ -129,7 +135,7 @@ std::string HelpOfImpirun() {
       "Options of a client, which stand before those of mpiexec:\n\n";
   for (const Option& option : kOptions) text += std::string("  ") + option.name + " " + option.value + "\n        " + option.help + "\n";
   return text +
-         "\nThe ranks of a client run on this host. mpiexec -help lists mpiexec's options.\n\n"
+         "\nThe ranks of a client run on this host, or on those that -hosts, -f or a batch system names. mpiexec -help lists mpiexec's options.\n\n"
          "Environment of server and clients:\n\n"
          "  IMPI_AUTH_KEY\n        a number of 64 bits that they share, such as 0x1234567890abcdef\n"
          "  IMPI_AUTH_NONE\n        with any value: consent to no authentication; anybody who reaches the server can then join the job\n\n"

@@ -18,7 +18,8 @@ struct ClientOptions {
   std::string host;    // of the server; a name or an address
   uint16_t port = 0;
   Authentication authentication;
-  std::string address;     // that this host announces; empty: the one from which it reaches the server
+  // that the hosts of this client announce, in the order of mpiexec's; empty: each the one from which it reaches the server
+  std::vector<std::string> addresses;
   bool lam_peers = false;  // all other clients are LAM/MPI
   // What this client says; the hosts agree on the least values, and the clients must agree on the last two (section 2.3.5).
   uint32_t data_length = 65536;  // bytes

@@ -31,6 +31,15 @@ class ClientOptionsTest : public ::testing::Test {
   std::map<std::string, std::string> environment{{"IMPI_AUTH_KEY", "5678"}};
 };
 
+TEST_F(ClientOptionsTest, AnAddressForEachHost) {
+  const auto options = Parse({"-client", "0", "host:1", "-address", "192.0.2.1,2001:db8::1", "-hosts", "a,b", "-n", "2", "x"});
+  ASSERT_TRUE(options.ok()) << options.error();
+  EXPECT_EQ(options->addresses, (Words{"192.0.2.1", "2001:db8::1"}));
+  for (const char* list : {"", ",", "192.0.2.1,", ",192.0.2.1", "192.0.2.1,,192.0.2.2"}) {
+    EXPECT_EQ(WhyNot({"-address", list}), std::string("-address '") + list + "': not an address of this host, or one of each host, separated by commas");
+  }
+}
+
 TEST_F(ClientOptionsTest, TheFormOfTheSpecification) {
   const auto options = Parse({"-client", "1", "128.162.19.8:5678", "-np", "4", "b.out", "-client", "x"});
   ASSERT_TRUE(options.ok()) << options.error();
@@ -51,7 +60,7 @@ TEST_F(ClientOptionsTest, ItsOwnOptionsStandBeforeThoseOfMpiexec) {
   EXPECT_EQ(options->client, 31);
   EXPECT_EQ(options->host, "fd00::1");
   EXPECT_EQ(options->authentication.methods, std::vector{kNone});
-  EXPECT_EQ(options->address, "192.0.2.1");
+  EXPECT_EQ(options->addresses, std::vector<std::string>{"192.0.2.1"});
   EXPECT_TRUE(options->lam_peers);
   EXPECT_EQ(options->data_length, 1000u);
   EXPECT_EQ(options->ack_mark, 3u);

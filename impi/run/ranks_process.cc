@@ -26,23 +26,29 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTermTime{5000};  // for mpiexec to end the ranks after SIGTERM; after the second one it kills them
 constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-// mpiexec, when the agent's address has come through `gate`. Without one, the job never started.
+// mpiexec, when the agents' addresses have come through `gate`, one a line and an empty one at the end. Without them, the job never started.
 [[noreturn]] void RunMpiexec(pmi::Options options, int gate, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(1);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  std::string address;
+  // The ranks do not need the keys to the server, and on other hosts they would have come across the network in clear.
+  unsetenv("IMPI_AUTH_KEY");
+  unsetenv("IMPI_AUTH_NONE");
+  std::string addresses;
   char block[256];
   for (ssize_t count; (count = read(gate, block, sizeof block)) != 0;) {
-    if (count > 0) address.append(block, static_cast<size_t>(count));
+    if (count > 0) addresses.append(block, static_cast<size_t>(count));
     if (count < 0 && errno != EINTR) break;
   }
   close(gate);
-  if (!address.ends_with('\n')) _exit(1);
-  address.pop_back();
-  options.first_job.emplace_back(kAgentVariable, address);
+  if (!addresses.ends_with("\n\n")) _exit(1);
+  options.first_job_by_host.first = kAgentVariable;
+  for (size_t at = 0, end; addresses[at] != '\n'; at = end + 1) {
+    end = addresses.find('\n', at);
+    options.first_job_by_host.second.push_back(addresses.substr(at, end - at));
+  }
   std::exit(pmi::Launcher(options).Run());
 }
 
@@ -67,7 +73,7 @@ RanksProcess::~RanksProcess() {
   waitpid(pid_, nullptr, 0);
 }
 
-std::optional<std::string> RanksProcess::Start(const std::string& agent) {
+std::optional<std::string> RanksProcess::Start(const std::vector<std::string>& agents) {
   signal(SIGCHLD, SIG_DFL);
   sigset_t taken;
   sigemptyset(&taken);
@@ -76,8 +82,10 @@ std::optional<std::string> RanksProcess::Start(const std::string& agent) {
   sigprocmask(SIG_SETMASK, &taken, nullptr);
   signals_ = Descriptor(signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals_) return "signals cannot be watched: " + std::string(std::strerror(errno));
-  const std::string line = agent + "\n";
-  const bool told = write(gate_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  std::string lines;
+  for (const std::string& agent : agents) lines += agent + "\n";
+  lines += "\n";
+  const bool told = write(gate_.get(), lines.data(), lines.size()) == static_cast<ssize_t>(lines.size());
   gate_.Close();
   Look();  // it may have ended before the signals were watched
   if (told) return std::nullopt;

@@ -6,12 +6,15 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "base/result.h"
 #include "pmi/launch/options.h"
 
 namespace weft::impi {
+
+inline constexpr std::chrono::milliseconds kOwnDeath{5000};  // for mpiexec to end the job itself when one of its ranks has died
 
 // mpiexec in a process of its own, beside the agent: it starts the ranks of this client, reads standard input and writes standard output. It is made before any
 // connection, so that it holds none of them, and waits until the ranks may start. If this process dies, it gets SIGTERM.
@@ -23,9 +26,9 @@ class RanksProcess {
   // If the ranks were not started, it ends the process.
   ~RanksProcess();
 
-  // Starts the ranks, with the agent's address in their environment. From now on, signals that end this process or are for its ranks come by fd(), and are
+  // Starts the ranks. `agents`: by host of mpiexec's placement, the address of its agent, for the environment of its ranks. From now on, signals that end this process or are for its ranks come by fd(), and are
   // passed on to mpiexec, unless the terminal has sent them to it as well. Why not: a sentence.
-  std::optional<std::string> Start(const std::string& agent);
+  std::optional<std::string> Start(const std::vector<std::string>& agents);
   // After Start. When it can be read: Look.
   int fd() const { return signals_.get(); }
   void Look();

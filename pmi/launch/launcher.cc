@@ -438,7 +438,7 @@ void Launcher::OnSignal() {
   while (read(signals_, &info, sizeof(info)) == sizeof(info)) {
     if (info.ssi_signo == SIGCHLD) {
       ReapChildren();
-    } else {
+    } else if (!options_.ignores_terminal || info.ssi_code != SI_KERNEL) {
       PassOn(static_cast<int>(info.ssi_signo));
     }
   }

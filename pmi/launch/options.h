@@ -78,6 +78,7 @@ struct Options {
   std::pair<std::string, std::vector<std::string>> first_job_by_host;
   std::optional<JobSecret> secret;  // of the command line's job, for an owner that shares it with the ranks; else a random one
   std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0 or not set: no limit
+  bool ignores_terminal = false;   // signals from the terminal are for another job of this process group
   std::vector<std::string> notes;  // what was ignored, for stderr
 };
 

@@ -1,49 +1,13 @@
 """impirun -client: whole jobs of a server and clients on this host, whose ranks (rank.cc) send packets without MPI."""
 
 import os
-import re
 import resource
 import signal
 import socket
-import subprocess
 import time
-import unittest
 
 import stock
-
-BOUND = 60  # seconds, for whatever must happen
-KEY = {"IMPI_AUTH_KEY": "0x123456789abcdef"}
-IMPIRUN, RANK = (stock.workspace_file(name) for name in ("impi/impirun", "tests/impi/rank"))
-
-
-class Job(unittest.TestCase):
-    def start(self, *words, environment=None, **settings):
-        names = {name: value for name, value in os.environ.items() if not name.startswith(("IMPI_", "PMI_", "HYDRA_"))}
-        given = KEY if environment is None else environment
-        process = subprocess.Popen([IMPIRUN, *words], env={**names, **given}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                                   **settings)
-        self.addCleanup(self.end, process)
-        return process
-
-    def end(self, process):
-        process.kill()
-        process.communicate()
-
-    def serve(self, clients, **settings):
-        """The server, and its HOST:PORT."""
-        server = self.start("-server", str(clients), **settings)
-        return server, server.stdout.readline().strip()
-
-    def client(self, number, where, *words, **settings):
-        return self.start("-client", str(number), where, *words, **settings)
-
-    def outcome(self, process):
-        output, errors = process.communicate(timeout=BOUND)
-        return process.returncode, output, errors
-
-    def until_ranks_wait(self, client, ranks):
-        for _ in range(ranks):
-            self.assertEqual(client.stdout.readline(), "waits\n")
+from client_jobs import BOUND, RANK, Job
 
 
 class Whole(Job):
@@ -108,13 +72,6 @@ class Whole(Job):
 
 
 class Failing(Job):
-    def failed(self, client, *texts):
-        status, _, errors = self.outcome(client)
-        self.assertNotEqual(status, 0)
-        for text in texts:
-            self.assertRegex(errors, text)
-        return errors
-
     def test_a_rank_that_dies_ends_all_clients(self):
         server, where = self.serve(3)
         clients = [self.client(number, where, "-n", "2", RANK, *(("die", "9") if number == 1 else ("wait",))) for number in range(3)]
@@ -170,20 +127,12 @@ class Failing(Job):
     def test_two_clients_with_one_number(self):
         _, where = self.serve(2)
         first = self.client(0, where, "-n", "1", RANK, "exchange", "8")
-        server = tuple(where.split(":"))
-        while self.joined(server) < 1:
-            time.sleep(stock.POLL_SECONDS)
+        self.await_joined(where)
         second = [self.client(0, where, "-n", "1", RANK, "exchange", "8"), self.client(1, where, "-n", "1", RANK, "exchange", "8")]
         outcomes = [self.outcome(client) for client in (first, *second)]
         self.assertEqual(sorted(status for status, _, _ in outcomes), [0, 0, 1])
         refused = next(errors for status, _, errors in outcomes if status == 1)
         self.assertIn("is 0 a client of this job that nobody else is?", refused)
-
-    def joined(self, server):
-        """How many connections the server's port has."""
-        port = f":{int(server[1]):04X} "
-        with open("/proc/net/tcp", encoding="ascii") as v4, open("/proc/net/tcp6", encoding="ascii") as v6:
-            return sum(1 for line in (*v4, *v6) if re.match(rf"\s*\d+: \S+{port}\S+ 01", line))
 
     def test_strangers_at_the_agents_port_are_refused(self):
         server, where = self.serve(2)
@@ -225,7 +174,7 @@ class Failing(Job):
     def test_wrong_command_lines(self):
         for words, text in [
             (("-client", "0"), "impirun -client K HOST:PORT"),
-            (("-client", "0", "127.0.0.1:1", "-hosts", "a,b", RANK), "leave out -hosts"),
+            (("-client", "0", "127.0.0.1:1", "-skip-launch-node", "-hosts", "localhost", RANK), "only this host is named"),
             (("-client", "0", "127.0.0.1:1", "-nonsense", RANK), "unknown option -nonsense"),
             (("-client", "0", "127.0.0.1:1", "-nameserver-run", "/nowhere"), "starts no ranks"),
             (("-client", "0", "127.0.0.1:1", "-n", "40000", RANK), "a client has 1 to 32768"),

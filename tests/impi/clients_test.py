@@ -2,12 +2,14 @@
 
     clients_test.py PROGRAM... RANKS+RANKS[+RANKS]...        PROGRAM: its path in the workspace
 
-Each program runs with each number of ranks in each client, all on this host: an `impirun -server`, and an `impirun -client` for each number. --test_filter
-chooses some by name.
+Each program runs with each number of ranks in each client: an `impirun -server`, and an `impirun -client` for each number. RANKS of a client with several
+hosts is RANKS/RANKS[/RANKS]...: its hosts get their ranks in turns, so that the order of MPI_COMM_WORLD is not that of the client. All runs on this machine: a
+script stands in for ssh, and names that do not resolve are other hosts to mpiexec. --test_filter chooses some by name.
 """
 
 import os
 import sys
+import tempfile
 
 import impi_jobs
 import stock
@@ -17,19 +19,33 @@ class ImpiClients(impi_jobs.ImpiTest):
 
     def run_clients(self, ranks, program):
         server, address = self.serve(len(ranks))
-        clients = [self.start_words("-client", str(number), address, "-n", str(count), program) for number, count in enumerate(ranks)]
+        clients = [self.start_words("-client", str(number), address, *self.hosts(counts), "-n", str(sum(counts)), program,
+                                    HOSTS_OF_JOB=str(sum(map(len, ranks))))
+                   for number, counts in enumerate(ranks)]
         self.await_end(server, clients)
+
+    def hosts(self, counts):
+        """The options of mpiexec for so many ranks on each host."""
+        if len(counts) == 1:
+            return []
+        self.assertEqual(counts, [len(range(host, sum(counts), len(counts))) for host in range(len(counts))], "not in turns")
+        with tempfile.NamedTemporaryFile("w", encoding="ascii", delete=False) as file:
+            self.addCleanup(os.unlink, file.name)
+            file.write('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+        os.chmod(file.name, 0o755)
+        return ["-launcher-exec", file.name, "-hosts", ",".join(f"host{number}.invalid" for number in range(len(counts)))]
 
 
 def add_case(program, ranks):
     def case(self):
         self.run_clients(ranks, stock.workspace_file(program))
-    setattr(ImpiClients, f"test_{program.replace('/', '_')}_at_{'_and_'.join(map(str, ranks))}", case)
+    sizes = "_and_".join("_".join(map(str, counts)) for counts in ranks)
+    setattr(ImpiClients, f"test_{program.replace('/', '_')}_at_{sizes}", case)
 
 
 def main():
-    programs = [word for word in sys.argv[1:] if "/" in word]
-    sizes = [[int(count) for count in word.split("+")] for word in sys.argv[1:] if "/" not in word]
+    sizes = [[[int(count) for count in counts.split("/")] for counts in word.split("+")] for word in sys.argv[1:] if word[0].isdigit()]
+    programs = [word for word in sys.argv[1:] if not word[0].isdigit()]
     for program in programs:
         for ranks in sizes:
             add_case(program, ranks)

@@ -46,6 +46,18 @@ static void ColoursDivideTheWorldIntoClientsAndHosts(void) {
   CHECK_EQ(*world, before);
 }
 
+/* A client has one host or more. Those of other clients are told apart even if they are on one machine. */
+static void TheWorldHasAllHosts(void) {
+  const char* hosts = getenv("HOSTS_OF_JOB");
+  if (hosts != NULL) CHECK_EQ(Attribute(MPI_COMM_WORLD, IMPI_HOST_SIZE), atoi(hosts));
+  CHECK(Attribute(MPI_COMM_WORLD, IMPI_HOST_SIZE) >= Attribute(MPI_COMM_WORLD, IMPI_CLIENT_SIZE));
+  /* Ranks ascend by clients, and within a client by hosts. */
+  const int mine[] = {Attribute(MPI_COMM_WORLD, IMPI_CLIENT_COLOR), Attribute(MPI_COMM_WORLD, IMPI_HOST_COLOR)};
+  int left[] = {0, 0};
+  MPI_Sendrecv(mine, 2, MPI_INT, Right(), 6, left, 2, MPI_INT, Left(), 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (world_rank > 0) CHECK(left[0] <= mine[0] && left[1] <= mine[1] && mine[1] <= left[1] + 1);
+}
+
 /* A sum within the clients, and one of the masters between them. */
 static void ATwoLevelSumIsTheSumOfAll(void) {
   MPI_Comm client = Client(), masters;
@@ -267,6 +279,7 @@ static void IntercommunicatorsOfClientsCarryMessagesAndMerge(void) {
 int main(int argc, char** argv) {
   Begin(&argc, &argv);
   ColoursDivideTheWorldIntoClientsAndHosts();
+  TheWorldHasAllHosts();
   ATwoLevelSumIsTheSumOfAll();
   TypesKeepTheirValues();
   BufferedAndPackedDataAreConvertedToo();

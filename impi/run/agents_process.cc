@@ -1,0 +1,84 @@
+#include "impi/run/agents_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/close_from.h"
+#include "pmi/launch/launcher.h"
+
+namespace weft::impi {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTermTime{5000};  // for mpiexec to end the agents after SIGTERM; after the second one it kills them
+constexpr int kKept = 3;                 // the descriptor whose end says that this process has ended
+
+[[noreturn]] void RunMpiexec(const pmi::Options& options, int end, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Agents do not need the keys to the server, and their environment crosses the network in clear.
+  unsetenv("IMPI_AUTH_KEY");
+  unsetenv("IMPI_AUTH_NONE");
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(nothing, STDIN_FILENO);
+  const int above = fcntl(end, F_DUPFD_CLOEXEC, kKept);
+  if (above != kKept) dup3(above, kKept, O_CLOEXEC);
+  CloseFrom(kKept + 1);
+  std::exit(pmi::Launcher(options).Run());
+}
+
+}  // namespace
+
+Result<AgentsProcess, std::string> AgentsProcess::Start(const pmi::Options& options) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe to mpiexec: " + std::string(std::strerror(errno));
+  Descriptor ours(ends[0]), hers(ends[1]);
+  const pid_t parent = getpid(), pid = fork();
+  if (pid < 0) return "cannot start a process for mpiexec: " + std::string(std::strerror(errno));
+  if (pid == 0) RunMpiexec(options, hers.get(), parent);
+  return AgentsProcess(pid, std::move(ours));
+}
+
+AgentsProcess::AgentsProcess(AgentsProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), end_(std::move(other.end_)), exit_status_(other.exit_status_) {}
+
+AgentsProcess::~AgentsProcess() {
+  if (pid_ > 0) End(milliseconds(0));
+}
+
+bool AgentsProcess::HasEnded() {
+  int status = 0;
+  if (!exit_status_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return exit_status_.has_value();
+}
+
+// The pipe ends a moment before the process does.
+void AgentsProcess::WaitFor(milliseconds time) {
+  pollfd ready{end_.get(), POLLIN, 0};
+  if (HasEnded() || poll(&ready, 1, static_cast<int>(time.count())) != 1) return;
+  int status = 0;
+  if (waitpid(pid_, &status, 0) == pid_) exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void AgentsProcess::End(milliseconds grace) {
+  WaitFor(grace);
+  for (const int number : {SIGTERM, SIGTERM, SIGKILL}) {
+    if (exit_status_) return;
+    kill(pid_, number);
+    WaitFor(kTermTime);
+  }
+}
+
+}  // namespace weft::impi

@@ -1,0 +1,47 @@
+#ifndef IMPI_RUN_AGENTS_PROCESS_H_
+#define IMPI_RUN_AGENTS_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/descriptor.h"
+#include "base/result.h"
+#include "pmi/launch/options.h"
+
+namespace weft::impi {
+
+// mpiexec in a process of its own that starts the agents of a client with several hosts, one on each. The agents are a job apart from the ranks: they start
+// before and end after them, and options for the ranks (labels, limits of time, bindings) do not concern them. It has no standard input, and
+// ignores signals from the terminal: those are for the ranks, and the agents follow. (In a process group of its own, ssh could not ask for a password.) If this process dies, it gets SIGTERM.
+class AgentsProcess {
+ public:
+  // The child keeps nothing of this process but standard output and standard error. Why not: a sentence.
+  static Result<AgentsProcess, std::string> Start(const pmi::Options& options);
+  AgentsProcess(AgentsProcess&& other) noexcept;
+  // Ends it, if it has not ended.
+  ~AgentsProcess();
+
+  // Can be read when it has ended: then HasEnded.
+  int fd() const { return end_.get(); }
+  bool HasEnded();
+  // After HasEnded: as a shell has it, 128 + N if signal N killed it.
+  int exit_status() const { return *exit_status_; }
+  // Waits for `grace` until it ends by itself, and then ends it.
+  void End(std::chrono::milliseconds grace);
+
+ private:
+  AgentsProcess(pid_t pid, Descriptor end) : pid_(pid), end_(std::move(end)) {}
+  void WaitFor(std::chrono::milliseconds time);
+
+  pid_t pid_;  // -1: moved from
+  Descriptor end_;
+  std::optional<int> exit_status_;
+};
+
+}  // namespace weft::impi
+
+#endif  // IMPI_RUN_AGENTS_PROCESS_H_
