@@ -119,8 +119,9 @@ class UlpduWriter {
   virtual bool HasRoom(size_t payload_length, size_t payload_pieces) const = 0;
 
   // Appends one ULPDU of header.size() + sum(payload) <= max_ulpdu() bytes. Call only after HasRoom(). The header is
-  // copied. The payload is copied at once if it is short, if `volatile_payload` is set, or if the framing (CRC,
-  // markers) needs it. Otherwise it is referenced until the stream position after it is consumed.
+  // copied. The payload is copied at once if `volatile_payload` is set. Otherwise it may be referenced until the stream
+  // position after it is consumed, or until TakeOver() of the channel. What is short, and what the framing (CRC,
+  // markers) changes, is copied before, by a thread of Weft not before the next write.
   virtual void Append(ByteSpan header, std::span<const iovec> payload, bool volatile_payload) = 0;
 
   // Some wires carry an acknowledgement together with a ULPDU, which saves a ULPDU of its own: `acknowledged` (not 0)
