@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <cstring>
 
 #include "base/close_from.h"
+#include "impi/run/mpiexec_child.h"
 #include "pmi/launch/launcher.h"
 
 namespace weft::impi {
@@ -22,15 +22,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTermTime{5000};  // for mpiexec to end the agents after SIGTERM; after the second one it kills them
 constexpr int kKept = 3;                 // the descriptor whose end says that this process has ended
 
-[[noreturn]] void RunMpiexec(const pmi::Options& options, int end, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(1);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Agents do not need the keys to the server, and their environment crosses the network in clear.
-  unsetenv("IMPI_AUTH_KEY");
-  unsetenv("IMPI_AUTH_NONE");
+[[noreturn]] void RunMpiexec(const pmi::Options& options, int end) {
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(nothing, STDIN_FILENO);
   const int above = fcntl(end, F_DUPFD_CLOEXEC, kKept);
@@ -45,10 +37,10 @@ Result<AgentsProcess, std::string> AgentsProcess::Start(const pmi::Options& opti
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe to mpiexec: " + std::string(std::strerror(errno));
   Descriptor ours(ends[0]), hers(ends[1]);
-  const pid_t parent = getpid(), pid = fork();
-  if (pid < 0) return "cannot start a process for mpiexec: " + std::string(std::strerror(errno));
-  if (pid == 0) RunMpiexec(options, hers.get(), parent);
-  return AgentsProcess(pid, std::move(ours));
+  const auto pid = ForkForMpiexec();
+  if (!pid.ok()) return pid.error();
+  if (*pid == 0) RunMpiexec(options, hers.get());
+  return AgentsProcess(*pid, std::move(ours));
 }
 
 AgentsProcess::AgentsProcess(AgentsProcess&& other) noexcept
@@ -60,7 +52,7 @@ AgentsProcess::~AgentsProcess() {
 
 bool AgentsProcess::HasEnded() {
   int status = 0;
-  if (!exit_status_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (!exit_status_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_status_ = ExitStatusOf(status);
   return exit_status_.has_value();
 }
 
@@ -69,7 +61,7 @@ void AgentsProcess::WaitFor(milliseconds time) {
   pollfd ready{end_.get(), POLLIN, 0};
   if (HasEnded() || poll(&ready, 1, static_cast<int>(time.count())) != 1) return;
   int status = 0;
-  if (waitpid(pid_, &status, 0) == pid_) exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (waitpid(pid_, &status, 0) == pid_) exit_status_ = ExitStatusOf(status);
 }
 
 void AgentsProcess::End(milliseconds grace) {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "impi/entry/hello.h"
+#include "impi/run/mpiexec_child.h"
 #include "pmi/launch/launcher.h"
 
 namespace weft::impi {
@@ -27,15 +27,7 @@ constexpr milliseconds kTermTime{5000};  // for mpiexec to end the ranks after S
 constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 // mpiexec, when the agents' addresses have come through `gate`, one a line and an empty one at the end. Without them, the job never started.
-[[noreturn]] void RunMpiexec(pmi::Options options, int gate, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(1);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  // The ranks do not need the keys to the server, and on other hosts they would have come across the network in clear.
-  unsetenv("IMPI_AUTH_KEY");
-  unsetenv("IMPI_AUTH_NONE");
+[[noreturn]] void RunMpiexec(pmi::Options options, int gate) {
   std::string addresses;
   char block[256];
   for (ssize_t count; (count = read(gate, block, sizeof block)) != 0;) {
@@ -58,13 +50,13 @@ Result<RanksProcess, std::string> RanksProcess::Make(pmi::Options options) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe to mpiexec: " + std::string(std::strerror(errno));
   Descriptor hers(ends[0]), ours(ends[1]);
-  const pid_t parent = getpid(), pid = fork();
-  if (pid < 0) return "cannot start a process for mpiexec: " + std::string(std::strerror(errno));
-  if (pid == 0) {
+  const auto pid = ForkForMpiexec();
+  if (!pid.ok()) return pid.error();
+  if (*pid == 0) {
     ours.Close();
-    RunMpiexec(std::move(options), hers.Release(), parent);
+    RunMpiexec(std::move(options), hers.Release());
   }
-  return RanksProcess(pid, std::move(ours));
+  return RanksProcess(*pid, std::move(ours));
 }
 
 RanksProcess::~RanksProcess() {
@@ -101,7 +93,7 @@ void RanksProcess::Look() {
   }
   int status = 0;
   if (exit_status_ || waitpid(pid_, &status, WNOHANG) != pid_) return;
-  exit_status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  exit_status_ = ExitStatusOf(status);
 }
 
 void RanksProcess::WaitFor(milliseconds time) {
