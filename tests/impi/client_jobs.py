@@ -38,6 +38,16 @@ class Job(unittest.TestCase):
         output, errors = process.communicate(timeout=timeout)
         return process.returncode, output, errors
 
+    def all_exchanged(self, server, clients, counts):
+        """The ranks, so many of each client, spoke with one another, and all ended in order."""
+        first = 0
+        for client, count in zip(clients, counts):
+            status, output, errors = self.outcome(client)
+            self.assertEqual((status, errors), (0, ""))
+            self.assertEqual(sorted(output.splitlines()), sorted(f"rank {first + rank} of {sum(counts)}" for rank in range(count)))
+            first += count
+        self.assertEqual(self.outcome(server), (0, "", ""))
+
     def await_joined(self, where):
         """Until a client has connected to the server at HOST:PORT."""
         port = f":{int(where.rpartition(':')[2]):04X} "

@@ -16,13 +16,7 @@ class Whole(Job):
             with self.subTest(counts=counts):
                 server, where = self.serve(len(counts))
                 clients = [self.client(number, where, "-n", str(count), RANK, "exchange", "65536") for number, count in enumerate(counts)]
-                first = 0
-                for client, count in zip(clients, counts):
-                    status, output, errors = self.outcome(client)
-                    self.assertEqual((status, errors), (0, ""))
-                    self.assertEqual(sorted(output.splitlines()), sorted(f"rank {first + rank} of {sum(counts)}" for rank in range(count)))
-                    first += count
-                self.assertEqual(self.outcome(server), (0, "", ""))
+                self.all_exchanged(server, clients, counts)
 
     def test_options_are_agreed_on(self):
         server, where = self.serve(2)

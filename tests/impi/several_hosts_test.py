@@ -74,13 +74,7 @@ class Whole(Several):
         for number, (names, count) in enumerate(zip(hosts, ranks)):
             words = ("-n", str(count), RANK, "exchange", "65536")
             clients.append(self.on(number, where, names, *words) if names else self.client(number, where, *words))
-        first = 0
-        for client, count in zip(clients, ranks):
-            status, output, errors = self.outcome(client)
-            self.assertEqual((status, errors), (0, ""))
-            self.assertEqual(sorted(output.splitlines()), sorted(f"rank {first + rank} of {sum(ranks)}" for rank in range(count)))
-            first += count
-        self.assertEqual(self.outcome(server), (0, "", ""))
+        self.all_exchanged(server, clients, ranks)
 
     def test_ranks_on_two_hosts_and_on_one_exchange_packets(self):
         self.exchange(["a.invalid,localhost", ""], [4, 2])
