@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <new>
+#include <type_traits>
 #include <utility>
 
 #include "base/check.h"
@@ -104,18 +106,18 @@ bool FpduSender::HasRoom(size_t payload_length, size_t payload_pieces) const {
 
 bool FpduSender::Fits(size_t bytes) const {
   if (wrapped_) return tail_ - head_ >= bytes;
-  return BufferPool::kBlockSize - head_ >= bytes || tail_ >= bytes;
+  return kRoom - head_ >= bytes || tail_ >= bytes;
 }
 
 // Contiguous staging at head_, which moves only when AddStaged says what was used.
 uint8_t* FpduSender::Reserve(size_t bytes) {
   if (!staging_) staging_ = pool_.Take();
-  if (!wrapped_ && BufferPool::kBlockSize - head_ < bytes) {
+  if (!wrapped_ && kRoom - head_ < bytes) {
     WEFT_CHECK(tail_ >= bytes);
     head_ = 0;
     wrapped_ = true;
   }
-  WEFT_CHECK((wrapped_ ? tail_ : BufferPool::kBlockSize) - head_ >= bytes);
+  WEFT_CHECK((wrapped_ ? tail_ : kRoom) - head_ >= bytes);
   return staging_.data() + head_;
 }
 
@@ -194,7 +196,8 @@ void FpduSender::Finish(uint8_t* frame, size_t ulpdu_length, uint32_t crc, const
 }
 
 void FpduSender::AppendUnfilled(uint8_t* frame, size_t ulpdu_length, uint8_t* at, std::span<const iovec> payload) {
-  if (unfilled_ == nullptr) unfilled_ = std::make_unique_for_overwrite<Unfilled>();
+  static_assert(kRoom % alignof(Unfilled) == 0 && std::is_trivially_destructible_v<Unfilled>);
+  if (unfilled_ == nullptr) unfilled_ = new (staging_.data() + kRoom) Unfilled;
   while (!payload.empty()) {
     if (unfilled_->count == Unfilled::kMost || unfilled_->pieces == Unfilled::kMostPieces) Fill();
     const std::span<const iovec> some = payload.first(std::min(payload.size(), Unfilled::kMostPieces - unfilled_->pieces));
@@ -296,6 +299,7 @@ void FpduSender::Consume(size_t count) {
   std::copy_n(pieces_.begin() + gone, count_, pieces_.begin());
   if (count_ == 0) {
     staging_.Reset();
+    unfilled_ = nullptr;
     head_ = tail_ = 0;
     wrapped_ = false;
     taken_over_.clear();

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -73,13 +72,8 @@ class FpduSender final : public llp::UlpduWriter {
   const size_t max_ulpdu_;
   BufferPool& pool_;
 
-  // The staged bytes that wait are [tail_, head_) of the block, or, once wrapped, [tail_, its used end) and [0, head_).
-  BufferPool::Lease staging_;
-  size_t head_ = 0;
-  size_t tail_ = 0;
-  bool wrapped_ = false;
-
-  // Staged FPDUs without their payload, and where it lies.
+  // Staged FPDUs without their payload, and where it lies. At the end of the staging block: a connection that has
+  // nothing to send has no memory for it.
   struct Unfilled {
     static constexpr size_t kMost = 32, kMostPieces = 64;
     struct Frame {
@@ -91,7 +85,14 @@ class FpduSender final : public llp::UlpduWriter {
     std::array<iovec, kMost> to;
     std::array<iovec, kMostPieces> from;
   };
-  std::unique_ptr<Unfilled> unfilled_;  // nullptr: none so far
+  static constexpr size_t kRoom = BufferPool::kBlockSize - sizeof(Unfilled);  // bytes of the block, for FPDUs
+
+  // The staged bytes that wait are [tail_, head_) of the block, or, once wrapped, [tail_, its used end) and [0, head_).
+  BufferPool::Lease staging_;
+  Unfilled* unfilled_ = nullptr;  // of the block; nullptr: none so far
+  size_t head_ = 0;
+  size_t tail_ = 0;
+  bool wrapped_ = false;
 
   std::vector<std::vector<uint8_t>> taken_over_;  // copies; pieces that wait lie in them, or did
 
