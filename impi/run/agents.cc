@@ -96,7 +96,7 @@ void Agents::Wait(pmi::Poller& poller, int most) {
       if ((came & ~POLLOUT) != 0) Read(agent);
     });
   }
-  if (!process_->HasEnded()) poller.Watch(process_->fd(), POLLIN, [](short) {});
+  if (!process_->exit_status()) poller.Watch(process_->fd(), POLLIN, [this](short) { process_->Look(); });
   poller.Wait(Patience(most));
   strangers_.remove_if([](const Stranger& stranger) { return stranger.over; });
   OnTime();
@@ -113,9 +113,9 @@ void Agents::OnTime() {
     return;
   }
   if (problem_) return;
-  if (process_->HasEnded()) {
+  if (const auto status = process_->exit_status()) {
     problem_ = "mpiexec has not started the agents of all hosts of client " + std::to_string(group_.client().value) + " (its exit status is " +
-               std::to_string(process_->exit_status()) + ")";
+               std::to_string(*status) + ")";
   } else if (now >= comes_by_) {
     problem_ = "the agent of " + group_.MissingHost() + " has not connected to impirun within " + std::to_string(kStartPatience.count()) +
                " seconds; does a firewall block it, or is -iface needed?";

@@ -50,18 +50,19 @@ AgentsProcess::~AgentsProcess() {
   if (pid_ > 0) End(milliseconds(0));
 }
 
-bool AgentsProcess::HasEnded() {
+// The pipe ends a moment before the process does.
+void AgentsProcess::Look() {
+  pollfd ended{end_.get(), POLLIN, 0};
   int status = 0;
-  if (!exit_status_ && waitpid(pid_, &status, WNOHANG) == pid_) exit_status_ = ExitStatusOf(status);
-  return exit_status_.has_value();
+  if (exit_status_ || poll(&ended, 1, 0) != 1 || waitpid(pid_, &status, 0) != pid_) return;
+  exit_status_ = ExitStatusOf(status);
 }
 
-// The pipe ends a moment before the process does.
 void AgentsProcess::WaitFor(milliseconds time) {
+  if (exit_status_) return;
   pollfd ready{end_.get(), POLLIN, 0};
-  if (HasEnded() || poll(&ready, 1, static_cast<int>(time.count())) != 1) return;
-  int status = 0;
-  if (waitpid(pid_, &status, 0) == pid_) exit_status_ = ExitStatusOf(status);
+  poll(&ready, 1, static_cast<int>(time.count()));
+  Look();
 }
 
 void AgentsProcess::End(milliseconds grace) {

@@ -25,11 +25,11 @@ class AgentsProcess {
   // Ends it, if it has not ended.
   ~AgentsProcess();
 
-  // Can be read when it has ended: then HasEnded.
+  // Can be read when it has ended or is about to: then Look.
   int fd() const { return end_.get(); }
-  bool HasEnded();
-  // After HasEnded: as a shell has it, 128 + N if signal N killed it.
-  int exit_status() const { return *exit_status_; }
+  void Look();
+  // Once Look has seen that it has ended: as a shell has it, 128 + N if signal N killed it.
+  std::optional<int> exit_status() const { return exit_status_; }
   // Waits for `grace` until it ends by itself, and then ends it.
   void End(std::chrono::milliseconds grace);
 
