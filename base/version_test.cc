@@ -29,13 +29,35 @@ TEST(Version, OfAFileThatIsNotWeftsIsNothing) {
   EXPECT_EQ(VersionOf("/nonexistent"), std::nullopt);
 }
 
-TEST(Version, OfAFileThatEndsWithinTheFieldIsNothing) {
-  const std::string cut = std::string(std::getenv("TEST_TMPDIR")) + "/cut";
-  const std::string all = ContentOf("/proc/self/exe");
-  const std::size_t field = all.find("\x7fWEFT-" + std::string("VERSION-\x7f="));
-  ASSERT_NE(field, all.npos);
-  std::ofstream(cut, std::ios::binary) << all.substr(0, field + 30);
-  EXPECT_EQ(VersionOf(cut), std::nullopt);
+class VersionInFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string all = ContentOf("/proc/self/exe");
+    const std::size_t at = all.find("\x7fWEFT-" + std::string("VERSION-\x7f="));
+    ASSERT_NE(at, all.npos);
+    field_ = all.substr(at, 80);
+  }
+  std::string Write(const std::string& content) {
+    std::ofstream(path_, std::ios::binary) << content;
+    return path_;
+  }
+
+  std::string field_;
+
+ private:
+  const std::string path_ = std::string(std::getenv("TEST_TMPDIR")) + "/file";
+};
+
+TEST_F(VersionInFile, IsNothingIfTheFileEndsWithinTheField) {
+  for (const std::size_t size : {1u, 15u, 16u, 30u, 79u}) EXPECT_EQ(VersionOf(Write("before" + field_.substr(0, size))), std::nullopt) << size;
+}
+
+TEST_F(VersionInFile, IsFoundWhereverItStands) {
+  constexpr std::size_t kBlock = 1 << 20;  // files are read in such blocks
+  for (const std::size_t before : {std::size_t{0}, std::size_t{1}, 2 * kBlock + 5}) EXPECT_EQ(VersionOf(Write(std::string(before, '\x7f') + field_)), Version());
+  for (std::size_t inside = 0; inside <= field_.size(); ++inside) {
+    EXPECT_EQ(VersionOf(Write(std::string(kBlock - inside, '\x7f') + field_ + "after")), Version()) << inside << " bytes before the boundary";
+  }
 }
 
 }  // namespace
