@@ -75,10 +75,10 @@ class Channel {
 
   // --- to the peer ---
 
-  // Sends what must precede the first ULPDU. Returns false if no ULPDU may be appended yet: the preceding bytes are not
-  // sent yet, or the peer has to send first.
+  // Sends what must precede the first ULPDU. Returns false if no ULPDU may be appended: the preceding bytes are not
+  // sent yet, the peer has to send first, or the output has ended and an attempt would break the connection.
   virtual bool ReadyToSend() = 0;
-  // Like ReadyToSend(), but considers only whether the peer has to send first.
+  // Like ReadyToSend(), but does not consider the preceding bytes.
   virtual bool may_send() const = 0;
   virtual UlpduWriter& writer() = 0;
   // Hands appended ULPDUs to the network, as many as one call takes.

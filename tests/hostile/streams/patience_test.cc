@@ -197,5 +197,22 @@ TEST_F(Patience, AQueuePairCanBeDestroyedWhileItsLastAnswersGoOut) {
   while (const auto segment = peer->Next()) ASSERT_EQ(std::count(segment->begin(), segment->end(), 0xee), 0);
 }
 
+// A reset destroys at the peer what came before and was not read yet.
+TEST_F(Patience, AReadThatComesAfterTheDisconnectionLeavesThePeerWhatWasWritten) {
+  const auto peer = stage_.Connect(victim_);
+  ASSERT_EQ(PostWrite(), 0);
+  ASSERT_EQ(victim_.qp.qp->Disconnect(), 0);
+  stage_.Pass();
+  peer->Send(BigRead(1));  // it has not read so far that it would know
+  stage_.Pass();
+  peer->ShutdownWrite();
+  stage_.Pass();
+  peer->Listen();
+  EXPECT_EQ(peer->Next(), Tagged(Opcode::kWrite, 0x1234, 0, Bytes(8, 0x11)));
+  EXPECT_EQ(peer->Next(), std::nullopt);
+  EXPECT_TRUE(peer->ended());
+  EXPECT_FALSE(peer->reset());
+}
+
 }  // namespace
 }  // namespace weft::hostile

@@ -45,22 +45,23 @@ void Peer::Listen(size_t most) {
       heard_.insert(heard_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(result.bytes));
       most -= result.bytes;
     } else if (result.kind != IoResult::Kind::kWouldBlock) {
-      ended_ = true;
-      return;
+      return End(result);
     } else {
       const auto before = network_.Now();
       network_.RunFor(std::chrono::milliseconds(1));
       WEFT_CHECK(network_.Now() > before);
       const IoResult again = stream_->Read({&into, 1});
       if (again.kind == IoResult::Kind::kWouldBlock) return;
-      if (again.kind != IoResult::Kind::kDone) {
-        ended_ = true;
-        return;
-      }
+      if (again.kind != IoResult::Kind::kDone) return End(again);
       heard_.insert(heard_.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(again.bytes));
       most -= again.bytes;
     }
   }
+}
+
+void Peer::End(const IoResult& result) {
+  ended_ = true;
+  reset_ = result.kind == IoResult::Kind::kFailed;
 }
 
 std::optional<Bytes> Peer::Next() {

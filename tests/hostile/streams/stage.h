@@ -40,14 +40,17 @@ class Peer {
   // Skips to the received Terminate; nullopt: there is none.
   std::optional<rdmap::TerminateMessage> NextTerminate();
   bool ended() const { return ended_; }  // the other end closed or reset
+  bool reset() const { return reset_; }
 
   void ShutdownWrite() { stream_->ShutdownWrite(); }
 
  private:
+  void End(const transport::IoResult& result);
+
   sim::VirtualNetwork& network_;
   std::unique_ptr<transport::ByteStream> stream_;
   Bytes heard_;
-  bool ended_ = false;
+  bool ended_ = false, reset_ = false;
 };
 
 struct Terms {

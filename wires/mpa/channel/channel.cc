@@ -61,7 +61,7 @@ bool Channel::ReadyToSend() {
     UpdateInterest();
     if (blocked_) return false;
   }
-  return may_send_;
+  return may_send();
 }
 
 Flushed Channel::Flush() {
@@ -161,6 +161,11 @@ void Channel::UpdateInterest() {
   if (want == interest_ || watch_ == 0) return;
   interest_ = want;
   network_.SetInterest(watch_, want);
+}
+
+void Channel::EndOutput() {
+  output_ended_ = true;
+  stream_->ShutdownWrite();
 }
 
 void Channel::Close(const std::function<void(llp::UlpduWriter&)>& last) {

@@ -45,7 +45,7 @@ class Channel final : public llp::Channel {
   void Start(llp::UlpduSink& sink, std::weak_ptr<llp::ChannelUser> user) override;
 
   bool ReadyToSend() override;
-  bool may_send() const override { return may_send_; }
+  bool may_send() const override { return may_send_ && !output_ended_; }
   llp::UlpduWriter& writer() override { return sender_; }
   llp::Flushed Flush() override;
   uint64_t consumed() const override { return sender_.consumed(); }
@@ -67,7 +67,7 @@ class Channel final : public llp::Channel {
   }
   bool quiet() const override { return !blocked_ && !interest_.write && faulty_ == nullptr; }
 
-  void EndOutput() override { stream_->ShutdownWrite(); }
+  void EndOutput() override;
   void Close(const std::function<void(llp::UlpduWriter&)>& last) override;
   void Abort() override;
 
@@ -96,7 +96,8 @@ class Channel final : public llp::Channel {
   transport::TimerId probe_timer_ = 0;
   transport::Time probe_at_{};
   unsigned probes_left_ = 0;
-  bool may_send_;
+  bool may_send_;            // the peer need not send first
+  bool output_ended_ = false;
   bool blocked_ = false;     // the stream accepted less than there was
   bool failed_ = false;
   bool payload_gone_ = false;  // the kernel found it unmapped
