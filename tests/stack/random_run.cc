@@ -81,6 +81,8 @@ class RandomRun {
       faulty_ = world_ != nullptr ? world_->SetLinks(random_) : random_.Chance(0.35);
     }
     if (random_.Chance(0.5)) persona_ = Persona::kIwarp;
+    // Programs that poll all the time leave nothing to the progress thread.
+    steps_per_poll_ = random_.Chance(0.1) ? 1 : static_cast<int>(random_.Between(2, 20));
     rnic_a_ = MakeRnic(a_net_, kA, 1);
     rnic_b_ = MakeRnic(b_net_, kB, random_.Chance(0.5) ? 1 : 2);
     const QpSize size{.sends = kMostRequests, .receives = kMostRequests + 1, .pieces = 4, .inline_bytes = 64,
@@ -120,12 +122,7 @@ class RandomRun {
           for (uint64_t steps = random_.Between(1, 20); steps > 0; --steps) network_.Step();
       }
     }
-    const auto done = [&] {
-      Poll(*a_, *b_);
-      Poll(*b_, *a_);
-      return !result_.failure.empty() || (Quiet(*a_) && Quiet(*b_));
-    };
-    network_.RunUntil(done, std::chrono::seconds(300));
+    RunUntil([&] { return !result_.failure.empty() || (Quiet(*a_) && Quiet(*b_)); });
     const bool broken = a_->failed || b_->failed || a_->receive_failed || b_->receive_failed;
     if (result_.failure.empty() && !broken && !(Quiet(*a_) && Quiet(*b_))) {
       // A corrupted ULPDU_Length makes the receiver wait for bytes that nobody sends.
@@ -354,6 +351,22 @@ class RandomRun {
     result_.failure = failure_.str();
   }
 
+  void PollBoth() {
+    Poll(*a_, *b_);
+    Poll(*b_, *a_);
+  }
+
+  // Lets the network go on until `condition` holds, while both programs poll now and then, or until it stands still.
+  void RunUntil(const std::function<bool()>& condition) {
+    const auto polled = [&] {
+      PollBoth();
+      return condition();
+    };
+    int steps = 0;
+    network_.RunUntil([&] { return ++steps % steps_per_poll_ == 0 && polled(); }, std::chrono::seconds(300));
+    network_.RunUntil(polled, std::chrono::seconds(300));  // what it stands still for may be a poll
+  }
+
   void Poll(Side& side, Side& peer) {
     ibv_wc completions[8];
     for (int count; (count = side.program.cq->Poll(8, completions)) > 0;) {
@@ -454,14 +467,9 @@ class RandomRun {
   void Disconnect() {
     if (!result_.failure.empty()) return;
     a_->program.qp.qp->Disconnect();
-    const auto both_down = [&] {
-      Poll(*a_, *b_);
-      Poll(*b_, *a_);
-      return a_->program.qp.qp->state() == IBV_QPS_ERR && b_->program.qp.qp->state() == IBV_QPS_ERR;
-    };
-    network_.RunUntil(both_down, std::chrono::seconds(300));
-    Poll(*a_, *b_);
-    Poll(*b_, *a_);
+    const auto both_down = [&] { return a_->program.qp.qp->state() == IBV_QPS_ERR && b_->program.qp.qp->state() == IBV_QPS_ERR; };
+    RunUntil(both_down);
+    PollBoth();
     if (!result_.failure.empty()) return;
     if (!both_down() && !blackhole_) Fail() << "a queue pair is not in error after the disconnection";
     for (Side* side : {a_.get(), b_.get()}) {
@@ -507,6 +515,7 @@ class RandomRun {
   transport::Network& b_net_;
   Persona persona_ = Persona::kRoce;  // of both ends
   bool faulty_ = false, blackhole_ = false, must_have_crc_ = false, extensions_differ_ = false;
+  int steps_per_poll_ = 1;  // of the network, while the programs wait
   size_t longest_ = 0;
   std::unique_ptr<Rnic> rnic_a_, rnic_b_;
   std::unique_ptr<Side> a_, b_;
