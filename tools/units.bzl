@@ -4,6 +4,8 @@ Nine tenths of the compilation of a file is reading its headers, and the files o
 that includes up to _FILES of them, so that these headers are read once. A name that is local to a file (in an anonymous namespace, or static),
 or declared in one of the library's headers, therefore must not stand for something else in another file: tools/make-unit refuses it."""
 
+load(":library.bzl", "cc_library")
+
 _FILES = 6
 
 def cc_library_in_units(name, srcs, hdrs = [], alone = [], textual_hdrs = [], **kwargs):
@@ -24,7 +26,7 @@ def cc_library_in_units(name, srcs, hdrs = [], alone = [], textual_hdrs = [], **
             testonly = kwargs.get("testonly", False),
             visibility = ["//visibility:private"],
         )
-    native.cc_library(
+    cc_library(
         name = name,
         srcs = units + [file for file in srcs if file not in together],
         hdrs = hdrs,

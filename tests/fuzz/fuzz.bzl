@@ -42,7 +42,7 @@ def weft_fuzz_test(name, srcs, deps = [], corpus = [], runs = 20000, max_length 
                 "-fsanitize=fuzzer",
                 "-fsanitize-link-c++-runtime",
             ],
-            "//conditions:default": [],
+            "//conditions:default": ["-fno-lto"],  # third_party/system.BUILD says why
         }),
         linkstatic = True,
         deps = deps,
