@@ -6,11 +6,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/byte_writer.h"
 #include "base/hex.h"
 #include "impi/server/rendezvous.h"
+#include "impi/wire/testing/captured_start_up.h"
 
 namespace weft::impi {
 namespace {
@@ -24,33 +26,24 @@ Bytes FromHex(std::string_view digits) {
   return bytes;
 }
 
-// What a client said to the server and what the server answered, in the capture of a job of two LAM/MPI clients; client 1 with the key 5678.
+// What client 1 of the capture said to the server, and what the server answered.
 struct Exchange {
-  std::string_view says, hears;
+  std::string says, hears;
 };
-constexpr Exchange kCapture[] = {
-    {"415554480000000400000002", "0000000100000000"},
-    {"000000000000162e"
-     "494d50490000000400000001",
-     "494d50490000000400000002"},
-    {"434f4c4c0000000c000010000000000000000000", "434f4c4c00000018000010000000000300000000000000000000000000000000"},
-    {"434f4c4c000000080000110000000001", "434f4c4c0000001000001100000000030000000100000001"},
-    {"434f4c4c000000080000120000000001", "434f4c4c0000001000001200000000030000000100000001"},
-    {"434f4c4c000000080000130000010000", "434f4c4c0000001000001300000000030001000000010000"},
-    {"434f4c4c00000008000014007fffffff", "434f4c4c0000001000001400000000037fffffff7fffffff"},
-    {"434f4c4c0000000800001500ffffffff", "434f4c4c000000100000150000000003ffffffffffffffff"},
-    {"434f4c4c0000000800001600ffffffff", "434f4c4c000000100000160000000003ffffffffffffffff"},
-    {"434f4c4c00000014000020000000000000000000000000007f000001",
-     "434f4c4c0000002800002000000000030000000000000000000000007f0000020000000000000000000000007f000001"},
-    {"434f4c4c000000080000210000008825", "434f4c4c0000001000002100000000030000ece900008825"},
-    {"434f4c4c000000080000220000000001", "434f4c4c0000001000002200000000030000000100000001"},
-    {"434f4c4c00000008000023000000000a", "434f4c4c0000001000002300000000030000000a0000000a"},
-    {"434f4c4c000000080000240000000014", "434f4c4c0000001000002400000000030000001400000014"},
-    {"434f4c4c00000014000030000000000000000000000000007f000001",
-     "434f4c4c0000002800003000000000030000000000000000000000007f0000020000000000000000000000007f000001"},
-    {"434f4c4c0000000c0000310000000000000008a1", "434f4c4c00000018000031000000000300000000000008a300000000000008a1"},
-    {"444f4e4500000000", "444f4e4500000000"},
-};
+std::vector<Exchange> Exchanges() {
+  std::vector<Exchange> exchanges;
+  std::string says;
+  for (const CapturedMessage& message : kCapturedStartUp) {
+    if (message.client != 1) continue;
+    if (message.from_server) {
+      exchanges.push_back({std::exchange(says, ""), std::string(message.bytes)});
+    } else {
+      says += message.bytes;
+    }
+  }
+  return exchanges;
+}
+const std::vector<Exchange> kCapture = Exchanges();
 constexpr std::string_view kFini = "46494e4900000000";
 
 // The labels and values that the client of the capture sent.
@@ -97,7 +90,8 @@ class DialogueTest : public testing::Test {
     return client->reason().substr(prefix.size());
   }
 
-  static constexpr size_t kJoined = 2, kAll = std::size(kCapture);
+  static constexpr size_t kJoined = 2;
+  const size_t kAll = kCapture.size();
   Dialogue::Time now{};
   std::optional<Dialogue> client;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/hex.h"
+#include "impi/wire/testing/captured_start_up.h"
 
 namespace weft::impi {
 namespace {
@@ -65,7 +66,27 @@ class RendezvousTest : public testing::Test, public Rendezvous::Owner {
   std::optional<Rendezvous> server;
 };
 
-// The start and the end of a job of two LAM/MPI clients, byte by byte as a capture has them.
+TEST_F(RendezvousTest, TwoClientsOfACaptureHearTheSame) {
+  Begin(2);
+  Connect(0);
+  Connect(1);
+  for (const CapturedMessage& message : kCapturedStartUp) {
+    std::string& heard = sent[static_cast<uint64_t>(message.client)];
+    if (message.from_server) {
+      ASSERT_EQ(heard.substr(0, message.bytes.size()), message.bytes);
+      heard.erase(0, message.bytes.size());
+    } else {
+      Bytes bytes(message.bytes.size() / 2);
+      ASSERT_TRUE(ParseHex(message.bytes, bytes));
+      Say(static_cast<uint64_t>(message.client), bytes);
+    }
+  }
+  EXPECT_EQ(Heard(0), "");
+  EXPECT_EQ(Heard(1), "");
+  EXPECT_EQ(server->state(), State::kEnded);
+  EXPECT_TRUE(warnings.empty()) << last_warning();
+}
+
 TEST_F(RendezvousTest, TwoClientsFindEachOtherAndEnd) {
   Begin(2);
   Connect(1);
