@@ -112,6 +112,7 @@ void Channel::Unwatch() {
 bool Channel::ReadyToSend() {
   starved_ = false;
   if (out_ == Way::kRing) [[likely]] return true;
+  if (output_ended_) return false;
   if (out_ == Way::kUndecided) return tcp_->ReadyToSend();
   return tcp_->ReadyToSend() || moved_;  // what MPA waits for, a first FPDU, came through the ring
 }

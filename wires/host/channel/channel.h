@@ -83,7 +83,10 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   }
   bool quiet() const override { return !starved_ && !payload_gone_ && references_.empty() && (out_ == Way::kRing || tcp_->quiet()); }
 
-  void EndOutput() override { tcp_->EndOutput(); }
+  void EndOutput() override {
+    output_ended_ = true;
+    tcp_->EndOutput();
+  }
   void Close(const std::function<void(llp::UlpduWriter&)>& last) override;
   void Abort() override;
   std::atomic<uint32_t>* CarriedOutHere() override {
@@ -187,6 +190,7 @@ class Channel final : public llp::Channel, private llp::UlpduWriter {
   bool we_read_ = false;              // we read the peer's memory, or did when the peer was told so
   bool wants_tcp_ = false;            // because of faults
   bool moved_ = false;                // we send over TCP
+  bool output_ended_ = false;         // of TCP
   bool closing_ = false;
 
   // To the peer. Positions count the bytes that MPA would have sent.

@@ -265,5 +265,16 @@ TEST_F(HostChannelTest, AFaultMovesBothDirectionsToTcp) {
   EXPECT_EQ(initiator_.Receive().bytes, 7u);
 }
 
+TEST_F(HostChannelTest, AfterTheEndOfTheOutputNothingGoesOverTcp) {
+  bool needed = false;
+  Make([&] { return needed; });
+  Shake();
+  needed = true;
+  initiator_.channel->ApplyFaults();
+  EXPECT_TRUE(initiator_.channel->ReadyToSend());
+  initiator_.channel->EndOutput();
+  EXPECT_FALSE(initiator_.channel->ReadyToSend());
+}
+
 }  // namespace
 }  // namespace weft::host
