@@ -6,9 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <source_location>
 
 #include "verbs/testing/connected_pair.h"
 
@@ -57,8 +60,10 @@ class QueuePairProcess {
   }
 
   template <typename T>
-  static void Check(const T& good) {
-    if (!good) _exit(kBroken);
+  static void Check(const T& good, std::source_location where = std::source_location::current()) {
+    if (good) return;
+    fprintf(stderr, "%s:%u: does not hold (errno %d)\n", where.file_name(), where.line(), errno);
+    _exit(kBroken);
   }
   // Waits for such a process and returns its exit code, or a negative signal number.
   static int CodeOf(pid_t child) {
