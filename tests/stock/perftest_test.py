@@ -1,5 +1,6 @@
 """The distribution's perftest on Weft: ib_{send,write,read}_{bw,lat}, connected by rdma_cm (-R)."""
 
+import os
 import re
 
 import stock
@@ -20,12 +21,18 @@ class Perftest(stock.StockTest):
     program = ""
     persona = "roce"
 
+    def quick_clock(self):
+        """The setting with which perftest measures the processor's clock, which it does for each row, in an eighth of the time."""
+        if self.slow > 1 or os.environ.get("STOCK_WEFT"):  # other libraries are preloaded, or it is the programs of another system
+            return {}
+        return {"LD_PRELOAD": stock.file_for_everyone("tests/stock/quick_clock.so")}
+
     def measure(self, options="", sizes=None, both=False, few=20, **settings):
         """Runs the pair over IPv4 (with -R this version resolves no IPv6 address); the client's table (with `both` the
         server's too) must have exactly the rows `sizes`, each with results that are not zero. `few`: iterations when a sanitizer
         or an emulator makes them slow."""
         # -F: no refusal to report because the CPU's frequency wanders.
-        settings = {"WEFT_PERSONA": self.persona, **settings}
+        settings = {"WEFT_PERSONA": self.persona, **self.quick_clock(), **settings}
         command = f"{self.program} -R -F -p {{port}} {options} {f'-n {few}' if self.slow > 1 else ''}"
         server, client = self.run_pair(command, f"{command} 127.0.0.1", timeout=TIMEOUT, server_settings=settings,
                                        client_settings=settings)
@@ -42,8 +49,8 @@ class Perftest(stock.StockTest):
 class MainBandwidthTests:
 
     def moved(self, columns):
-        _, _average_mb, mega_messages = columns[:3]
-        return mega_messages > 0
+        _, average_mb, mega_messages = columns[:3]  # rounded: of slow small messages the one is 0, of slow long ones the other
+        return average_mb > 0 or mega_messages > 0
 
     def test_default(self):
         self.measure(sizes=[65536])
@@ -59,7 +66,7 @@ class StreamTests:
     """What there is in a byte stream alone: these stay on TCP whatever the processes may share."""
 
     def moved(self, columns):
-        return columns[2] > 0
+        return columns[1] > 0 or columns[2] > 0
 
     def test_crc_and_markers(self):
         self.measure("-a -n 100", sizes=ALL_SIZES, WEFT_MPA_CRC="on", WEFT_MPA_MARKERS="on")
@@ -81,7 +88,7 @@ class BandwidthTests(MainBandwidthTests):
 
 
 class LatencyTests:
-    # -C: in cycles of the processor. For microseconds perftest measures the clock for each row, for 0.2 s that have nothing to do with Weft.
+    # -C: in cycles of the processor.
 
     def moved(self, columns):
         least, _, typical = columns[:3]

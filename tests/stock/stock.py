@@ -59,6 +59,15 @@ def weft_for_everyone():
     return os.path.join(copy, "bin", "weft")
 
 
+@functools.lru_cache(maxsize=None)
+def file_for_everyone(path):
+    """workspace_file() in a copy that every user may read. Gone when the tests end."""
+    place = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    os.chmod(place, 0o755)
+    return shutil.copy(workspace_file(path), place)
+
+
 def as_ordinary_user():
     """What in front of a command of root's has it run by nobody, without capabilities."""
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
