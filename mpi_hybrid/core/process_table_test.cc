@@ -5,7 +5,7 @@
 namespace weft::mpi {
 namespace {
 
-class ProcessTableTest : public testing::Test {
+class ProcessTableTest : public ::testing::Test {
  protected:
   ProcessTableTest() { table_.Start(secret_, 1, 3); }
   ProcessName Foreign(int rank) const { return {.job = bond_.id, .rank = rank}; }

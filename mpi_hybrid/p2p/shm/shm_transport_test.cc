@@ -66,13 +66,13 @@ class ShmNetwork final : public Network {
 };
 
 template <bool kCopies>
-std::unique_ptr<Network> Make(int size, unsigned /*seed*/) {
+std::unique_ptr<Network> MakeNetwork(int size, unsigned /*seed*/) {
   return std::make_unique<ShmNetwork>(size, kCopies);
 }
 
 template <bool kCopies>
 struct ShmPair : DevicePair {
-  explicit ShmPair(const EngineLimits& limits, unsigned seed = 1) : DevicePair(&Make<kCopies>, limits, seed) {}
+  explicit ShmPair(const EngineLimits& limits, unsigned seed = 1) : DevicePair(&MakeNetwork<kCopies>, limits, seed) {}
 };
 using Auto = ShmPair<true>;
 using Rings = ShmPair<false>;
@@ -80,12 +80,12 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Auto, MessageSuite, Auto);
 INSTANTIATE_TYPED_TEST_SUITE_P(Auto, EngineSuite, Auto);
 INSTANTIATE_TYPED_TEST_SUITE_P(Rings, MessageSuite, Rings);
 INSTANTIATE_TYPED_TEST_SUITE_P(Rings, EngineSuite, Rings);
-INSTANTIATE_TEST_SUITE_P(Auto, TransportSuite, ::testing::Values(NetworkFactory(&Make<true>)));
-INSTANTIATE_TEST_SUITE_P(Rings, TransportSuite, ::testing::Values(NetworkFactory(&Make<false>)));
+INSTANTIATE_TEST_SUITE_P(Auto, TransportSuite, ::testing::Values(NetworkFactory(&MakeNetwork<true>)));
+INSTANTIATE_TEST_SUITE_P(Rings, TransportSuite, ::testing::Values(NetworkFactory(&MakeNetwork<false>)));
 
 class ShmTransportTest : public JobTest {
  protected:
-  explicit ShmTransportTest(NetworkFactory factory = &testing::Make<true>) : JobTest(std::move(factory)) {}
+  explicit ShmTransportTest(NetworkFactory factory = &MakeNetwork<true>) : JobTest(std::move(factory)) {}
   ~ShmTransportTest() override { SilenceWarnings(false); }
 
   NodeSegment& node(int rank) { return static_cast<ShmNetwork&>(*network_).node(rank); }
@@ -311,7 +311,7 @@ TEST_F(ShmTransportTest, APeerThatRefusesMoreThanItWasGivenIsADeadOne) {
 
 class ShmRingsTest : public ShmTransportTest {
  protected:
-  ShmRingsTest() : ShmTransportTest(&testing::Make<false>) {}
+  ShmRingsTest() : ShmTransportTest(&MakeNetwork<false>) {}
 };
 
 // As when the number is another process's by now.
