@@ -19,10 +19,7 @@ def weft_fuzz_test(name, srcs, deps = [], corpus = [], runs = 20000, max_length 
     files = ["$(location %s)" % file for file in corpus]
     native.cc_test(
         name = name,
-        srcs = srcs + select({
-            "//tests/fuzz:fuzzing": [],
-            "//conditions:default": ["//tests/fuzz:driver.cc"],
-        }),
+        srcs = srcs,
         args = select({
             # libFuzzer takes directories, or files to run once and stop: the corpus is given as seed inputs.
             "//tests/fuzz:fuzzing": [
@@ -45,6 +42,9 @@ def weft_fuzz_test(name, srcs, deps = [], corpus = [], runs = 20000, max_length 
             "//conditions:default": ["-fno-lto"],  # third_party/system.BUILD says why
         }),
         linkstatic = True,
-        deps = deps,
+        deps = deps + select({
+            "//tests/fuzz:fuzzing": [],
+            "//conditions:default": ["//tests/fuzz:driver"],
+        }),
         **kwargs
     )
