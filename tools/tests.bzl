@@ -18,7 +18,8 @@ def cc_test(name, srcs, deps = [], alone = False, args = [], copts = [], **kwarg
       name: its name
       srcs: *_test.cc, headers, and what else there is; with another .cc it is compiled alone
       deps: what it is linked with, and so is each test of its unit
-      alone: compiled by itself: it defines something that other tests of the package must not have, such as an operator new or a main()
+      alone: compiled by itself: it defines something that other tests of the package must not have, such as an operator new or a main(), or
+        it instantiates a suite that a library defines
       args: for the test's program
       copts: with these too it is compiled alone
       **kwargs: as for any cc_test

@@ -57,6 +57,11 @@ int main(int argc, char** argv) {
   for (int i = 0; i < all.total_test_suite_count(); ++i) {
     for (int k = 0; k < all.GetTestSuite(i)->total_test_count(); ++k) files.insert(all.GetTestSuite(i)->GetTestInfo(k)->file());
   }
+  for (const std::string& file : files) {
+    if (file.ends_with("_test.cc")) continue;
+    std::fprintf(stderr, "%s: nothing says which test has the cases of %s, so they would not run: give the cc_test alone = True\n", argv[0], file.c_str());
+    return 2;
+  }
   if (named.empty()) {
     for (const std::string& file : files) {
       if (Stem(file) == Stem(argv[0])) named = file;
