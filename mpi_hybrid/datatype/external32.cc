@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "mpi_hybrid/datatype/floats.h"
@@ -29,7 +30,7 @@ void Reverse(const uint8_t* from, uint8_t* to, size_t size, MPI_Count count) {
     }
   };
   switch (size) {
-    case 1: return each(uint8_t{});
+    case 1: std::memcpy(to, from, static_cast<size_t>(count)); return;
     case 2: return each(uint16_t{});
     case 4: return each(uint32_t{});
     case 8: return each(uint64_t{});
@@ -139,18 +140,39 @@ void FromExternal(const Basic& basic, const uint8_t* external, uint8_t* native, 
   for (; count > 0; --count, native += basic.size, external += basic.external) FromExternalOne(basic, external, native);
 }
 
-// Calls visit(basic, count) for parts of the data whose native form fits `room` bytes.
-template <typename Visit>
-void ForEachPart(const Datatype& type, MPI_Count count, MPI_Count room, Visit visit) {
-  for (SignatureCursor at(type, count); !at.done();) {
-    const Basic& basic = *FindBasic(at.basic());
-    const MPI_Count part = std::min<MPI_Count>(at.left(), room / basic.size);
-    visit(basic, part);
-    at.Advance(part);
-  }
-}
+// The native form of data in parts: where it lies if that is in one piece, else copied piece by piece.
+class NativeData {
+ public:
+  NativeData(const void* buffer, MPI_Count count, const Datatype& type)
+      : cursor_(buffer, count, type), next_(type.dense ? static_cast<const uint8_t*>(buffer) : nullptr) {}
 
-constexpr MPI_Count kRoom = 4096;
+  // How many elements of `left` a part may have.
+  MPI_Count Part(MPI_Count left, const Basic& basic) const { return next_ != nullptr ? left : std::min<MPI_Count>(left, sizeof room_ / basic.size); }
+
+  // The next `bytes` of it.
+  const uint8_t* Get(MPI_Count bytes) {
+    if (next_ == nullptr) {
+      Pack(cursor_, {room_, static_cast<size_t>(bytes)});
+      return room_;
+    }
+    return Pass(bytes);
+  }
+
+  // Calls fill(to), which stores the next `bytes` of it there.
+  template <typename Fill>
+  void Put(MPI_Count bytes, Fill fill) {
+    if (next_ != nullptr) return fill(const_cast<uint8_t*>(Pass(bytes)));
+    fill(room_);
+    Unpack(cursor_, {room_, static_cast<size_t>(bytes)});
+  }
+
+ private:
+  const uint8_t* Pass(MPI_Count bytes) { return std::exchange(next_, next_ + bytes); }
+
+  TypeCursor cursor_;
+  const uint8_t* next_;  // null: it is in pieces
+  uint8_t room_[4096];
+};
 
 }  // namespace
 
@@ -161,13 +183,14 @@ MPI_Count ExternalSize(MPI_Count count, const Datatype& type) {
 }
 
 void PackExternal(const void* buffer, MPI_Count count, const Datatype& type, uint8_t* out) {
-  TypeCursor cursor(buffer, count, type);
-  uint8_t native[kRoom];
-  ForEachPart(type, count, kRoom, [&](const Basic& basic, MPI_Count part) {
-    Pack(cursor, {native, static_cast<size_t>(part * basic.size)});
-    ToExternal(basic, native, out, part);
+  NativeData native(buffer, count, type);
+  for (SignatureCursor at(type, count); !at.done();) {
+    const Basic& basic = *FindBasic(at.basic());
+    const MPI_Count part = native.Part(at.left(), basic);
+    ToExternal(basic, native.Get(part * basic.size), out, part);
     out += part * basic.external;
-  });
+    at.Advance(part);
+  }
 }
 
 void UnpackExternal(const uint8_t* in, void* buffer, MPI_Count count, const Datatype& type) {
@@ -175,19 +198,19 @@ void UnpackExternal(const uint8_t* in, void* buffer, MPI_Count count, const Data
 }
 
 MPI_Count UnpackExternalBytes(std::span<const uint8_t> in, void* buffer, MPI_Count count, const Datatype& type) {
-  TypeCursor cursor(buffer, count, type);
-  uint8_t native[kRoom];
+  NativeData native(buffer, count, type);
+  MPI_Count stored = 0;
   for (SignatureCursor at(type, count); !at.done();) {
     const Basic& basic = *FindBasic(at.basic());
     const MPI_Count there = basic.external > 0 ? static_cast<MPI_Count>(in.size()) / basic.external : at.left();
-    const MPI_Count part = std::min({at.left(), kRoom / basic.size, there});
+    const MPI_Count part = native.Part(std::min(at.left(), there), basic);
     if (part == 0) break;
-    FromExternal(basic, in.data(), native, part);
-    Unpack(cursor, {native, static_cast<size_t>(part * basic.size)});
+    native.Put(part * basic.size, [&](uint8_t* to) { FromExternal(basic, in.data(), to, part); });
     in = in.subspan(static_cast<size_t>(part * basic.external));
+    stored += part * basic.size;
     at.Advance(part);
   }
-  return cursor.position();
+  return stored;
 }
 
 MPI_Count MemorySizeOfExternal(MPI_Count external, const Datatype& type) {

@@ -142,6 +142,27 @@ TEST(External32Test, EachElementIsConvertedByItsOwnType) {
   EXPECT_EQ(bytes, (Bytes{'a', 0, 0, 0, 1, 0, 2, 'b', 0xff, 0xff, 0xff, 0xff, 0, 3}));
 }
 
+// Many elements, in one piece of memory and with gaps, each whole one of what there is of them.
+TEST(External32Test, ManyElementsComeBackAsFarAsTheyAreThere) {
+  constexpr int kCount = 3001;
+  const Ref<Datatype> gapped = MakeResized(Type(MPI_INT), 0, 8), row = MakeContiguous(kCount, Type(MPI_INT));
+  const struct {
+    const Datatype* type;
+    MPI_Count count;
+    size_t stride;
+  } cases[] = {{&Type(MPI_INT), kCount, 1}, {&*row, 1, 1}, {&*gapped, kCount, 2}};
+  for (const auto& [type, count, stride] : cases) {
+    std::vector<int> values(kCount * stride), back(values.size(), -1);
+    for (size_t i = 0; i < kCount; ++i) values[i * stride] = static_cast<int>(i * 0x01010101);
+    Bytes external(static_cast<size_t>(ExternalSize(count, *type)));
+    ASSERT_EQ(external.size(), kCount * 4u);
+    PackExternal(values.data(), count, *type, external.data());
+    EXPECT_EQ((Bytes{external.begin() + 1200, external.begin() + 1204}), External(values[300 * stride], MPI_INT));
+    EXPECT_EQ(UnpackExternalBytes(std::span(external).first(4 * 2000 + 3), back.data(), count, *type), 4 * 2000);
+    for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(back[i * stride], i < 2000 ? values[i * stride] : -1) << i << ", stride " << stride;
+  }
+}
+
 TEST(External32Test, BytesOfExternal32AreSoManyBytesOfMemory) {
   EXPECT_EQ(MemorySizeOfExternal(0, Type(MPI_LONG)), 0);
   EXPECT_EQ(MemorySizeOfExternal(12, Type(MPI_LONG)), 24);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "mpi_hybrid/datatype/constructors.h"
+#include "mpi_hybrid/datatype/external32.h"
 
 namespace weft::mpi {
 namespace {
@@ -79,6 +80,19 @@ void Copy(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
+// To external32 and back: of one type in one piece of memory, as in most messages and files.
+void External32(benchmark::State& state, MPI_Datatype handle) {
+  const Datatype& type = *Datatype::Find(handle);
+  const MPI_Count count = state.range(0) / type.size;
+  std::vector<uint8_t> memory(static_cast<size_t>(state.range(0)), 1), external(memory.size());
+  for (auto _ : state) {
+    PackExternal(memory.data(), count, type, external.data());
+    UnpackExternal(external.data(), memory.data(), count, type);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(2 * state.iterations() * state.range(0));
+}
+
 #define SIZES ->Arg(256)->Arg(16384)->Arg(1 << 20)
 BENCHMARK(Copy) SIZES;
 BENCHMARK(LoopOverDoubles) SIZES;
@@ -89,6 +103,8 @@ BENCHMARK_CAPTURE(UnpackType, structures, Structures) SIZES;
 BENCHMARK_CAPTURE(PackType, indexed_doubles, Indexed) SIZES;
 BENCHMARK_CAPTURE(UnpackType, indexed_doubles, Indexed) SIZES;
 BENCHMARK_CAPTURE(PackType, face, Face) SIZES;
+BENCHMARK_CAPTURE(External32, bytes, MPI_BYTE) SIZES;
+BENCHMARK_CAPTURE(External32, doubles, MPI_DOUBLE) SIZES;
 
 }  // namespace
 }  // namespace weft::mpi

@@ -1,6 +1,7 @@
 #include "mpi_hybrid/datatype/signature.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "mpi_hybrid/datatype/predefined.h"
@@ -111,7 +112,12 @@ SignatureCursor::SignatureCursor(const Datatype& type, MPI_Count count)
     : type_(&type), repeats_(type.signature.empty() ? 0 : count) {
   if (repeats_ == 0) return;
   part_ = type.signature.data();
-  Enter();
+  if (type.signature.size() > 1) {
+    Enter();
+    return;
+  }
+  repeats_ = 1;  // one run
+  if (__builtin_mul_overflow(part_->count, count, &left_)) left_ = std::numeric_limits<MPI_Count>::max();
 }
 
 void SignatureCursor::Enter() {
