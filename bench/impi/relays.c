@@ -2,7 +2,6 @@
  * fro through two others, in the place of the agents, that sleep until something comes and pass it on. Prints half of a round trip, in microseconds, with
  * ends that spin and with ends that sleep. */
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
