@@ -50,6 +50,16 @@ ImpiWorld::ImpiWorld(impi::Job job, std::vector<ProcessId> own, ProcessTable& ta
   table.set_describe([this](ProcessId process) { return IsMember(process) ? job_.NameOf(RankOf(process)) : std::string(); });
 }
 
+int ImpiWorld::OthersOnMachine() const {
+  const impi::HostId here = impi::Canonical(job_.host(job_.process(self()).host).address);
+  int others = 0;
+  for (const impi::Job::Host& host : job_.hosts()) {
+    if (impi::Canonical(host.address) != here) continue;
+    others += 1 + (host.client == job_.self() ? 0 : host.processes);
+  }
+  return others;
+}
+
 Error ImpiWorld::TakeContext(uint64_t highest, uint64_t* context) {
   if (highest >= kMostContext - 1) {
     return Error(MPI_ERR_OTHER, "IMPI has no more context ids: a process of the job has seen " + std::to_string(highest) + ", and the highest is " +

@@ -58,6 +58,21 @@ TEST_F(ImpiWorldTest, ProcessesOfOtherClientsStayAndAreNamedByTheirClient) {
   EXPECT_EQ(table_.Describe(0), "rank 2 (192.0.2.3/102) of client 1");
 }
 
+TEST_F(ImpiWorldTest, CountsWhatElseIsOnItsMachine) {
+  Make({0, 1, 2});
+  EXPECT_EQ(world_->OthersOnMachine(), 1);  // the agent
+
+  // The only host of client 2 is the host of ranks 3 and 4, in the other form of an IPv4 address.
+  auto clients = impi::testing::Announcements({{1, 1}, {2, 1}, {3}});
+  impi::HostAnnouncement& same = clients[2].hosts[0];
+  same.address = clients[1].hosts[0].address;
+  same.address[10] = same.address[11] = 0xff;
+  for (impi::ProcessName& process : same.processes) process.host = same.address;
+  ProcessTable table;
+  table.Start(JobSecret::Random(), /*rank=*/0, /*size=*/3);
+  EXPECT_EQ(ImpiWorld(impi::testing::JobOf(clients, 1), {0, 1, 2}, table).OthersOnMachine(), 1 + 1 + 3);
+}
+
 TEST_F(ImpiWorldTest, ContextsFollowTheHighestThatAnyoneHasSeen) {
   Make({0, 1, 2});
   uint64_t context = 0;

@@ -96,7 +96,9 @@ bool SharesBetweenSessions() {
   return file >> enabled && enabled != 0;
 }
 
+// `ranks`: of this job, which share the processors with this one.
 void ChooseSpin(int ranks) {
+  if (const auto& world = ThisJob().impi; world != nullptr) ranks += world->OthersOnMachine();
   static const auto value = NumberFromEnvironment("WEFT_MPI_SPIN_US");
   g_spin = std::chrono::microseconds(value ? *value : ranks <= ProcessorCount() ? kSpinUs : 0);
   g_device->presence().set_has_processor(ranks <= ProcessorCount());
