@@ -30,7 +30,9 @@ void Reverse(const uint8_t* from, uint8_t* to, size_t size, MPI_Count count) {
     }
   };
   switch (size) {
-    case 1: std::memcpy(to, from, static_cast<size_t>(count)); return;
+    case 1:
+      if (to != from) std::memcpy(to, from, static_cast<size_t>(count));
+      return;
     case 2: return each(uint16_t{});
     case 4: return each(uint32_t{});
     case 8: return each(uint64_t{});
@@ -212,6 +214,19 @@ MPI_Count UnpackExternalBytes(std::span<const uint8_t> in, void* buffer, MPI_Cou
   }
   return stored;
 }
+
+namespace {
+
+// As WordSize, of all elements; 0 also where they are of several kinds, or do not lie one behind the other.
+size_t WordSizeOf(const Datatype& type) {
+  const MPI_Datatype only = type.OnlyBasic();
+  return type.dense && only != MPI_DATATYPE_NULL ? WordSize(*FindBasic(only)) : 0;
+}
+
+}  // namespace
+
+bool FitsInPlace(const Datatype& type) { return WordSizeOf(type) != 0; }
+bool IsSameInExternal(const Datatype& type) { return WordSizeOf(type) == 1; }
 
 MPI_Count MemorySizeOfExternal(MPI_Count external, const Datatype& type) {
   const MPI_Count each = ExternalSize(1, type);

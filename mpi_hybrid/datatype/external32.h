@@ -24,6 +24,12 @@ MPI_Count UnpackExternalBytes(std::span<const uint8_t> in, void* buffer, MPI_Cou
 // The bytes of memory that elements of `type` with `external` bytes in external32 take; MPI_UNDEFINED: they end within a basic element.
 MPI_Count MemorySizeOfExternal(MPI_Count external, const Datatype& type);
 
+// Whether elements of `type` may have the same memory as data in external32: `buffer` may be `out` or `in` then. Each byte has its place in both, or another
+// one of the same basic element.
+bool FitsInPlace(const Datatype& type);
+// Whether they are the same bytes in both.
+bool IsSameInExternal(const Datatype& type);
+
 }  // namespace weft::mpi
 
 #endif  // MPI_HYBRID_DATATYPE_EXTERNAL32_H_

@@ -127,6 +127,25 @@ TEST(External32Test, RandomTypesComeBackAsTheyWere) {
   }
 }
 
+TEST(External32Test, WordsAreConvertedWhereTheyAre) {
+  for (const MPI_Datatype type : {MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE, MPI_C_DOUBLE_COMPLEX, MPI_REAL16}) {
+    ASSERT_TRUE(FitsInPlace(Type(type)));
+    const auto size = static_cast<size_t>(3 * Type(type).size);
+    Bytes native(size), external(size);
+    for (size_t i = 0; i < size; ++i) native[i] = static_cast<uint8_t>(i + 1);
+    PackExternal(native.data(), 3, Type(type), external.data());
+    EXPECT_EQ(IsSameInExternal(Type(type)), native == external);
+    Bytes both = native;
+    PackExternal(both.data(), 3, Type(type), both.data());
+    EXPECT_EQ(both, external);
+    UnpackExternal(both.data(), both.data(), 3, Type(type));
+    EXPECT_EQ(both, native);
+  }
+  for (const MPI_Datatype type : {MPI_LONG, MPI_LONG_DOUBLE, MPI_SHORT_INT, MPI_LOGICAL}) EXPECT_FALSE(FitsInPlace(Type(type)));
+  const Ref<Datatype> with_gaps = MakeVector(2, 1, 2 * 4, Type(MPI_INT));
+  EXPECT_FALSE(FitsInPlace(*with_gaps));
+}
+
 TEST(External32Test, EachElementIsConvertedByItsOwnType) {
   const MPI_Aint ones[] = {1, 1, 1}, at[] = {0, 8, 16};
   const Ref<const Datatype> fields[] = {Ref<const Datatype>(&Type(MPI_CHAR)), Ref<const Datatype>(&Type(MPI_LONG)),

@@ -156,9 +156,13 @@ Error Engine::StartForeign(Link& link, const void* buffer, MPI_Aint count, const
   }
   SendRequest* send = NewSend(&link, count, type, comm, mode);
   send->length = static_cast<size_t>(ExternalSize(count, type));
-  send->packed.reset(new uint8_t[send->length]);  // not zeroed: it will be written first
-  if (send->length != 0) PackExternal(buffer, count, type, send->packed.get());
-  send->payload = Payload(send->packed.get(), send->length);
+  if (IsSameInExternal(type)) {
+    send->payload = Payload(buffer, send->length);
+  } else {
+    send->packed.reset(new uint8_t[send->length]);  // not zeroed: it will be written first
+    if (send->length != 0) PackExternal(buffer, count, type, send->packed.get());
+    send->payload = Payload(send->packed.get(), send->length);
+  }
   *request = send;
   SendOrAnnounce(*send, {comm.send_context + static_cast<uint32_t>(channel), comm.rank, tag});
   return {};
@@ -467,7 +471,7 @@ void Engine::Give(Message& message, ReceiveRequest& receive) {
     const uint64_t length = message.length;
     message.Drop();
     if (receive.external != nullptr) {
-      send.payload.Take({receive.external.get(), static_cast<size_t>(std::min(length, receive.capacity))});
+      send.payload.Take({receive.external, static_cast<size_t>(std::min(length, receive.capacity))});
     } else if (receive.capacity != 0 && receive.error.ok()) {
       receive.error = CopyTyped(send.buffer, send.count, *send.type, receive.buffer, receive.count, *receive.type);
     }

@@ -243,7 +243,7 @@ class Engine {
   }
   void FinishNote(Message& note);
   void SendToSelf(SendRequest& send, const MatchKey& envelope);
-  // A send to a process of another MPI implementation: a copy in external32.
+  // A send to a process of another MPI implementation: a copy in external32, unless the data are the same bytes there.
   Error StartForeign(Link& link, const void* buffer, MPI_Aint count, const Datatype& type, int tag, Comm& comm, SendMode mode, Channel channel,
                      Request** request);
   // With a reference for the engine, and without data.

@@ -434,24 +434,24 @@ struct OfClients : Comm::Extension {};
 // MPI_Pack made external32 for such a communicator; the receiver has the type of what was packed (MPI 4.0 section 5.2).
 TEST(EngineTest, PackedDataBetweenRanksOfAClientAreReceivedAsWhatTheyWere) {
   for (const int receiver : {1, 0}) {  // the other process, or the sender itself
-    for (const int count : {3, 1000}) {  // an eager message, and an announced one
+    for (const auto& [count, named] : {std::pair(3, MPI_DOUBLE), {1000, MPI_DOUBLE}, {3, MPI_LONG}, {1000, MPI_LONG}}) {  // eager or announced; in place or not
       Pair pair(kSmall);
       for (Process* process : {&pair.a, &pair.b}) {
         process->engine.AdmitForeign(100);
         process->comm->clients = std::make_unique<OfClients>();
       }
-      const Datatype& doubles = *Datatype::Find(MPI_DOUBLE);
-      std::vector<double> values(static_cast<size_t>(count)), got(values.size());
-      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) + 0.5;
-      std::vector<uint8_t> packed(static_cast<size_t>(ExternalSize(count, doubles)));
-      PackExternal(values.data(), count, doubles, packed.data());
+      const Datatype& type = *Datatype::Find(named);
+      std::vector<int64_t> values(static_cast<size_t>(count)), got(values.size());  // as doubles, too
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i) + 5;
+      std::vector<uint8_t> packed(static_cast<size_t>(ExternalSize(count, type)));
+      PackExternal(values.data(), count, type, packed.data());
       Process& to = receiver == 1 ? pair.b : pair.a;
       Request *send, *receive;
       ASSERT_TRUE(pair.a.engine
                       .StartSend(packed.data(), static_cast<MPI_Aint>(packed.size()), *Datatype::Find(MPI_PACKED), receiver, 1, *pair.a.comm,
                                  SendMode::kStandard, Channel::kPointToPoint, &send)
                       .ok());
-      ASSERT_TRUE(to.engine.StartReceive(got.data(), count, doubles, 0, 1, *to.comm, Channel::kPointToPoint, &receive).ok());
+      ASSERT_TRUE(to.engine.StartReceive(got.data(), count, type, 0, 1, *to.comm, Channel::kPointToPoint, &receive).ok());
       pair.Settle();
       for (Request* request : {send, receive}) {
         EXPECT_TRUE(request->complete);

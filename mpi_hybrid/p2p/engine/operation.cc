@@ -50,15 +50,17 @@ void ReceiveRequest::NoteUnusual(const MatchKey& envelope, uint8_t flags) {
   if ((flags & kFlagExternal) == 0) return;
   capacity = static_cast<uint64_t>(ExternalSize(count, *type));
   const auto bytes = static_cast<size_t>(std::min(length, capacity));
-  external.reset(new uint8_t[bytes]);  // not zeroed: it will be written first
-  payload = Payload(external.get(), bytes);
+  if (!FitsInPlace(*type)) staged.reset(new uint8_t[bytes]);  // not zeroed: it will be written first
+  external = staged != nullptr ? staged.get() : static_cast<uint8_t*>(buffer);
+  payload = Payload(external, bytes);
   ends_slowly = true;
 }
 
 void ReceiveRequest::Convert() {
   const auto bytes = static_cast<size_t>(std::min(length, capacity));
-  const MPI_Count stored = UnpackExternalBytes({external.get(), bytes}, buffer, count, *type);
-  external.reset();
+  const MPI_Count stored = UnpackExternalBytes({external, bytes}, buffer, count, *type);
+  external = nullptr;
+  staged.reset();
   payload = Payload();
   SetCount(status, stored);
   if (length > capacity) return;
@@ -72,7 +74,8 @@ void ReceiveRequest::Recycle() {
   stage = Stage::kIdle;
   id = 0;
   in_body = ends_slowly = false;
-  external.reset();
+  external = nullptr;
+  staged.reset();
   type = nullptr;
   type_reference = nullptr;
   payload = Payload();

@@ -94,7 +94,7 @@ class ReceiveRequest : public Request {
 
   // Sets the envelope and the length of the message that arrived. Truncation is recorded; `payload` keeps the part that
   // fits. `flags`: of the frame, those of kUnusualData. An excuse is an error. Data in external32 goes to memory of its
-  // own first: from now on `capacity` and `payload` are in external32.
+  // own first, unless it fits in place: from now on `capacity` and `payload` are in external32.
   void Matched(const MatchKey& envelope, uint64_t message_length, uint8_t flags) {
     length = message_length;
     status.MPI_SOURCE = envelope.source;
@@ -121,7 +121,8 @@ class ReceiveRequest : public Request {
   uint64_t expected = 0;  // kCleared: bytes still to come
   bool in_body = false;   // kCleared: some of them are arriving now
   bool ends_slowly = false;  // Engine::Finish has more to do: it is kFetching, or `external` is set
-  std::unique_ptr<uint8_t[]> external;  // data in external32, until all of it is here
+  uint8_t* external = nullptr;  // data in external32, until all of it is here: in `buffer`, or in `staged`
+  std::unique_ptr<uint8_t[]> staged;
   void* buffer = nullptr;
   MPI_Aint count = 0;
 
