@@ -50,8 +50,8 @@ class Kills(impi_jobs.ImpiTest):
                 words = file.read().replace("\0", " ")
             os.kill(pid, signal.SIGKILL)
         except OSError:
-            return None, "nobody"
-        return job, words
+            words = ""
+        return (job, words) if words else (None, "nobody")  # it ended before
 
     def check_run(self, seed):
         choice = random.Random(seed)
