@@ -16,6 +16,7 @@ import impi_jobs
 import mpi
 import stock
 
+NOTICED = 1  # seconds, until the server has seen that a connection ended
 BOUND = 30  # seconds, from the kill until all has ended: mpiexec gives ranks 5 to end, and there are two steps of that
 # Words by which a user finds the fault.
 NAMED = re.compile(r"client \d+|rank \d+|the server|host \d+|was killed|agent")
@@ -32,12 +33,12 @@ class Kills(impi_jobs.ImpiTest):
         os.chmod(file.name, 0o755)
         cls.ssh = file.name
 
-    def client_of(self, choice, number, where, milliseconds, seed):
-        """A client with ranks on this host, or on two names of it. Returns its ranks and it."""
+    def words_of(self, choice, number, where, milliseconds, seed):
+        """A client with ranks on this host, or on two names of it: its ranks, and the words that start it."""
         several = choice.random() < 0.3
         ranks = choice.randint(2, 3) if several else choice.randint(1, 3)
         hosts = ["-launcher-exec", self.ssh, "-hosts", f"a{number}.invalid,b{number}.invalid"] if several else []
-        return ranks, self.start_words("-client", str(number), where, *hosts, "-n", str(ranks), stock.workspace_file("tests/impi/busy"), str(milliseconds), str(seed))
+        return ranks, ["-client", str(number), where, *hosts, "-n", str(ranks), stock.workspace_file("tests/impi/busy"), str(milliseconds), str(seed)]
 
     def kill_one(self, choice, jobs):
         """Kills a process of all that there are, and tells whose it was and what it is."""
@@ -53,18 +54,33 @@ class Kills(impi_jobs.ImpiTest):
             words = ""
         return (job, words) if words else (None, "nobody")  # it ended before
 
+    def has_never_joined(self, server, victim, clients):
+        """Whether the server still waits for this client: it ended before it said who it is. All others have joined, and a while is over."""
+        deadline = time.monotonic() + BOUND * self.slow
+        while victim.status is None or server.output.count("has authenticated") < len(clients) - 1:
+            if server.status is not None or time.monotonic() > deadline:
+                return False
+            time.sleep(mpi.POLL_SECONDS)
+        return victim in clients and server.output.count("has authenticated") < len(clients) and not server.wait(NOTICED * self.slow)
+
     def check_run(self, seed):
         choice = random.Random(seed)
         count = choice.randint(2, 3)
         server, where = self.serve(count)
         milliseconds = choice.choice([10, 300, 1000])
-        started = [self.client_of(choice, number, where, milliseconds, seed) for number in range(count)]
-        clients, jobs = [job for _, job in started], [server, *(job for _, job in started)]
+        words = [self.words_of(choice, number, where, milliseconds, seed) for number in range(count)]
+        clients = [self.start_words(*command) for _, command in words]
+        jobs = [server, *clients]
         time.sleep(choice.uniform(0, 0.5 + milliseconds / 1000) * self.slow)
-        victim, words = self.kill_one(choice, jobs)
+        victim, killed = self.kill_one(choice, jobs)
+        if victim is not None and self.has_never_joined(server, victim, clients):
+            self.assertEqual(victim.left_behind(), [], victim.output)
+            at = clients.index(victim)  # the user starts it again
+            clients[at] = jobs[at + 1] = self.start_words(*words[at][1])
+            victim = None
 
         def story():
-            return f"killed: {words}\n" + self.report(server, clients)
+            return f"killed: {killed}\n" + self.report(server, clients)
         deadline = time.monotonic() + BOUND * self.slow
         for job in jobs:
             if not job.wait(max(0, deadline - time.monotonic())):
@@ -73,7 +89,7 @@ class Kills(impi_jobs.ImpiTest):
             self.assertEqual(job.left_behind(), [], story())
             for wrong in ("busy.c:", "Check failed", "signal 6", "signal 11", "Sanitizer"):
                 self.assertNotIn(wrong, job.output, story())
-        for ranks, job in started:
+        for (ranks, _), job in zip(words, clients):
             if job.status == 0:
                 self.assertEqual(len(re.findall("^over ", job.output, re.M)), ranks, story())
             elif job is not victim:
@@ -83,7 +99,7 @@ class Kills(impi_jobs.ImpiTest):
         if victim is None:
             self.assertEqual([job.status for job in jobs], [0] * len(jobs), story())
         # What was found, for who runs many.
-        print(f"seed {seed}: {' '.join(map(os.path.basename, words.split()[:2]))}: {[job.status for job in jobs]}", flush=True)
+        print(f"seed {seed}: {' '.join(map(os.path.basename, killed.split()[:2]))}: {[job.status for job in jobs]}", flush=True)
 
     def test_all_ends_when_one_is_killed(self):
         one = os.environ.get("IMPI_KILLS_SEED")
