@@ -5,6 +5,7 @@
 //   --seconds=S      about how long a sample takes: longer for a profiler
 //   --repetitions=N  samples of each row (default 9, and 21 of rows with a target)
 //   --address=ADDR   local address to connect over (default 127.0.0.1)
+//   --no-same-host   for a Weft so old that it does not know WEFT_SAME_HOST
 //   --unpinned       the scheduler places both ends; otherwise each has one half of the CPUs to itself
 // Which verbs library is measured is the loader's choice: see LD_LIBRARY_PATH in the script `run`.
 #include <benchmark/benchmark.h>
@@ -29,7 +30,7 @@ struct Options {
   Effort effort;
   std::string address = "127.0.0.1";
   bool self_check = false;
-  bool pinned = true;
+  bool pinned = true, has_same_host = true;
   std::string worker;
   int half = -1;
   int control_fd = -1;
@@ -58,6 +59,8 @@ Options ParseOptions(int* argc, char** argv) {
       options.self_check = true;
     } else if (word == "--unpinned") {
       options.pinned = false;
+    } else if (word == "--no-same-host") {
+      options.has_same_host = false;
     } else if (word.starts_with("--half=")) {
       options.half = std::atoi(value("--half=").c_str());
     } else if (word.starts_with("--seconds=")) {
@@ -102,7 +105,7 @@ int Main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   const OtherLoad other_load;
-  Suite suite(options.effort, options.address, options.self_check, options.pinned);
+  Suite suite(options.effort, options.address, options.self_check, options.pinned, options.has_same_host);
   RegisterLatency(suite);
   RegisterBandwidth(suite);
   RegisterOverSctp(suite);

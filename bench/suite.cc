@@ -1,5 +1,7 @@
 #include "bench/suite.h"
 
+#include <utility>
+
 #include "bench/statistics.h"
 
 namespace weft::bench {
@@ -13,11 +15,13 @@ std::vector<double> Map(const std::vector<Sample>& samples, const std::function<
 
 }  // namespace
 
-Suite::Suite(Effort effort, std::string address, bool self_check, bool pinned)
+Suite::Suite(Effort effort, std::string address, bool self_check, bool pinned, bool has_same_host)
     : effort_(effort), address_(std::move(address)), raw_("raw", pinned, {}), over_sctp_(self_check ? "raw" : "verbs", pinned, {"WEFT_LLP=sctp"}) {
   const std::string kind = self_check ? "raw" : "verbs";
   for (const char* crc : {"auto", "off", "on"}) {
-    weft_.emplace_back(kind, pinned, std::vector<std::string>{std::string("WEFT_MPA_CRC=") + crc, "WEFT_SAME_HOST=off"});
+    std::vector<std::string> settings{std::string("WEFT_MPA_CRC=") + crc};
+    if (has_same_host) settings.emplace_back("WEFT_SAME_HOST=off");
+    weft_.emplace_back(kind, pinned, std::move(settings));
   }
 }
 

@@ -27,8 +27,9 @@ enum class Crc : uint8_t { kAuto, kOff, kOn };
 // The measured processes and the results. Outlives the registered benchmarks, which run one after another.
 class Suite {
  public:
-  // `self_check`: raw TCP takes the place of Weft. All ratios are then 1, except for noise. `pinned`: see WorkerPair.
-  Suite(Effort effort, std::string address, bool self_check, bool pinned);
+  // `self_check`: raw TCP takes the place of Weft. All ratios are then 1, except for noise. `pinned`: see WorkerPair. `has_same_host`: this Weft knows
+  // WEFT_SAME_HOST, so that it has to be told to go over TCP.
+  Suite(Effort effort, std::string address, bool self_check, bool pinned, bool has_same_host);
 
   const Effort& effort() const { return effort_; }
   Shape MakeShape() const {
