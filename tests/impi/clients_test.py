@@ -1,10 +1,11 @@
 """Conformance programs on the MPI_COMM_WORLD of several clients of an IMPI job:
 
-    clients_test.py PROGRAM... RANKS+RANKS[+RANKS]...        PROGRAM: its path in the workspace
+    clients_test.py PROGRAM... [apart:]RANKS+RANKS[+RANKS]...        PROGRAM: its path in the workspace
 
 Each program runs with each number of ranks in each client: an `impirun -server`, and an `impirun -client` for each number. RANKS of a client with several
 hosts is RANKS/RANKS[/RANKS]...: its hosts get their ranks in turns, so that the order of MPI_COMM_WORLD is not that of the client. All runs on this machine: a
-script stands in for ssh, and names that do not resolve are other hosts to mpiexec. --test_filter chooses some by name.
+script stands in for ssh, and names that do not resolve are other hosts to mpiexec. apart: each client is in a network namespace of its own (root).
+--test_filter chooses some by name.
 """
 
 import os
@@ -12,14 +13,19 @@ import sys
 import tempfile
 
 import impi_jobs
+import namespaces
 import stock
 
 
 class ImpiClients(impi_jobs.ImpiTest):
 
-    def run_clients(self, ranks, program):
-        server, address = self.serve(len(ranks))
-        clients = [self.start_words("-client", str(number), address, *self.hosts(counts), "-n", str(sum(counts)), program,
+    def run_clients(self, ranks, program, apart):
+        machines = namespaces.Hosts(self, len(ranks)) if apart else None
+
+        def on(number):
+            return machines.words(number + 1) if apart else ()
+        server, address = self.serve(len(ranks), before=on(0))
+        clients = [self.start_words("-client", str(number), address, *self.hosts(counts), "-n", str(sum(counts)), program, before=on(number),
                                     HOSTS_OF_JOB=str(sum(map(len, ranks))))
                    for number, counts in enumerate(ranks)]
         self.await_end(server, clients)
@@ -36,19 +42,19 @@ class ImpiClients(impi_jobs.ImpiTest):
         return ["-launcher-exec", file.name, "-hosts", ",".join(f"host{number}.invalid" for number in range(len(counts)))]
 
 
-def add_case(program, ranks):
+def add_case(program, ranks, apart):
     def case(self):
-        self.run_clients(ranks, stock.workspace_file(program))
-    sizes = "_and_".join("_".join(map(str, counts)) for counts in ranks)
+        self.run_clients(ranks, stock.workspace_file(program), apart)
+    sizes = "_and_".join("_".join(map(str, counts)) for counts in ranks) + ("_apart" if apart else "")
     setattr(ImpiClients, f"test_{program.replace('/', '_')}_at_{sizes}", case)
 
 
 def main():
-    sizes = [[[int(count) for count in counts.split("/")] for counts in word.split("+")] for word in sys.argv[1:] if word[0].isdigit()]
-    programs = [word for word in sys.argv[1:] if not word[0].isdigit()]
-    for program in programs:
-        for ranks in sizes:
-            add_case(program, ranks)
+    sizes = [word for word in sys.argv[1:] if "+" in word]
+    for program in sys.argv[1:]:
+        for size in sizes if program not in sizes else ():
+            apart, _, clients = size.rpartition(":")
+            add_case(program, [[int(count) for count in counts.split("/")] for counts in clients.split("+")], apart == "apart")
     chosen = os.environ.get("TESTBRIDGE_TEST_ONLY")
     sys.argv[1:] = ["-k", chosen] if chosen else []
     stock.main()

@@ -9,18 +9,18 @@ import stock
 class ImpiTest(mpi.MpiTest):
     library = mpi.WeftUnderMpiexec
 
-    def start_words(self, *words, **settings):
-        """impirun with these words."""
-        return self.start_any(stock.workspace_file("impi/impirun"), *words, **settings)
+    def start_words(self, *words, before=(), **settings):
+        """impirun with these words; `before` them another command that starts it."""
+        return self.start_any(*before, stock.workspace_file("impi/impirun"), *words, **settings)
 
     def start_any(self, *words, **settings):
         job = mpi.Job(list(words), {**self.library.settings(), "IMPI_AUTH_NONE": "1", **settings})
         self.addCleanup(job.kill)
         return job
 
-    def serve(self, clients):
+    def serve(self, clients, before=()):
         """The server, and its HOST:PORT."""
-        server = self.start_words("-server", str(clients))
+        server = self.start_words("-server", str(clients), before=before)
         deadline = time.monotonic() + mpi.TIMEOUT * self.slow
         while "\n" not in server.output:
             self.assertIsNone(server.status, server.output)

@@ -256,35 +256,16 @@ class Failing(Several):
 
 
 class Apart(Several):
-    """Hosts of their own: a network namespace for each, with one address, at a bridge."""
+    """Hosts of their own: a network namespace for each."""
 
     def setUp(self):
         super().setUp()
-        if os.geteuid() != 0 or not namespaces.can_make_namespaces():
-            self.skipTest("making network namespaces needs root")
-        self.prefix = f"weft-impi-{os.getpid()}"
-        self.ssh = self.script("namespace-ssh", NAMESPACE_SSH.format(self.prefix))
-        self.ip("netns", "add", self.prefix)
-        self.addCleanup(self.ip, "netns", "del", self.prefix)
-        self.ip("-n", self.prefix, "link", "add", "bridge", "type", "bridge")
-        self.ip("-n", self.prefix, "link", "set", "bridge", "up")
-        for number in range(1, 5):
-            name = f"{self.prefix}-{number}"
-            self.ip("netns", "add", name)
-            self.addCleanup(self.ip, "netns", "del", name)
-            self.ip("-n", self.prefix, "link", "add", f"w{number}", "type", "veth", "peer", "name", "w0", "netns", name)
-            self.ip("-n", self.prefix, "link", "set", f"w{number}", "master", "bridge", "up")
-            self.ip("-n", name, "link", "set", "lo", "up")
-            self.ip("-n", name, "addr", "add", f"10.79.0.{number}/24", "dev", "w0")
-            self.ip("-n", name, "link", "set", "w0", "up")
-
-    @staticmethod
-    def ip(*words):
-        subprocess.run(["ip", *words], check=True)
+        self.machines = namespaces.Hosts(self, 4)
+        self.ssh = self.script("namespace-ssh", NAMESPACE_SSH.format(self.machines.bridge))
 
     def start(self, *words, **settings):
         number, *words = words
-        return super().start(*words, program=("ip", "netns", "exec", f"{self.prefix}-{number}", stock.workspace_file("impi/impirun")), **settings)
+        return super().start(*words, program=(*self.machines.words(number), stock.workspace_file("impi/impirun")), **settings)
 
     def job(self, first, second):
         """Client 0 on hosts 1 and 2, client 1 on hosts 3 and 4."""
@@ -308,7 +289,7 @@ class Apart(Several):
         for client in clients:
             self.until_ranks_wait(client, 3)
         began = time.monotonic()
-        self.ip("-n", self.prefix, "link", "set", "w4", "down")
+        self.machines.cut_off(4)
         self.failed(clients[1], r"impirun: (the agent of )?host 3 of client 1 \(10\.79\.0\.4", timeout=NOTICED)
         self.failed(clients[0], r"impirun: host [23] of client 1 \(10\.79\.0\.[34]\)|impirun: client 0: the server", timeout=NOTICED)
         self.failed(server, "client [01] .* left")

@@ -13,6 +13,40 @@ def can_make_namespaces():
     return done.returncode == 0
 
 
+class Hosts:
+    """Hosts 1 to `count`: a network namespace for each, with the address 10.79.0.N on w0, all at a bridge. They end with `test`, which is skipped without root."""
+
+    def __init__(self, test, count):
+        if os.geteuid() != 0 or not can_make_namespaces():
+            test.skipTest("making network namespaces needs root")
+        self.bridge = f"weft-hosts-{os.getpid()}"
+        for name in (self.bridge, *map(self.name, range(1, count + 1))):
+            self.ip("netns", "add", name)
+            test.addCleanup(self.ip, "netns", "del", name)
+        self.ip("-n", self.bridge, "link", "add", "bridge", "type", "bridge")
+        self.ip("-n", self.bridge, "link", "set", "bridge", "up")
+        for number in range(1, count + 1):
+            self.ip("-n", self.bridge, "link", "add", f"w{number}", "type", "veth", "peer", "name", "w0", "netns", self.name(number))
+            self.ip("-n", self.bridge, "link", "set", f"w{number}", "master", "bridge", "up")
+            self.ip("-n", self.name(number), "link", "set", "lo", "up")
+            self.ip("-n", self.name(number), "addr", "add", f"10.79.0.{number}/24", "dev", "w0")
+            self.ip("-n", self.name(number), "link", "set", "w0", "up")
+
+    def name(self, number):
+        return f"{self.bridge}-{number}"
+
+    def words(self, number):
+        """In front of a command that is to run on that host."""
+        return ("ip", "netns", "exec", self.name(number))
+
+    def cut_off(self, number):
+        self.ip("-n", self.bridge, "link", "set", f"w{number}", "down")
+
+    @staticmethod
+    def ip(*words):
+        subprocess.run(["ip", *words], check=True)
+
+
 class NamespaceTest(stock.StockTest):
 
     def setUp(self):
