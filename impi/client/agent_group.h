@@ -59,6 +59,7 @@ class AgentGroup {
   Bytes TakeOutput(size_t agent);
   // For the user.
   std::vector<std::string> TakeWarnings();
+  std::string NameOf(size_t agent) const;
 
  private:
   struct Agent {
@@ -68,7 +69,6 @@ class AgentGroup {
     bool closed = false;
   };
 
-  std::string NameOf(size_t agent) const;
   void Obey(size_t agent, const Command& command);
   void SendToAll(const Command& command);
   void Fail(bool here, std::string reason);

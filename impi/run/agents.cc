@@ -113,7 +113,11 @@ void Agents::OnTime() {
     return;
   }
   if (problem_) return;
-  if (const auto status = process_->exit_status()) {
+  const auto& gone = process_->gone();
+  const auto lost = std::find_if(gone.begin(), gone.end(), [this](int agent) { return !links_[static_cast<size_t>(agent)].fd; });
+  if (lost != gone.end()) {
+    problem_ = "the agent of " + group_.NameOf(static_cast<size_t>(*lost)) + " ended before it connected to impirun";
+  } else if (const auto status = process_->exit_status()) {
     problem_ = "mpiexec has not started the agents of all hosts of client " + std::to_string(group_.client().value) + " (its exit status is " +
                std::to_string(*status) + ")";
   } else if (now >= comes_by_) {

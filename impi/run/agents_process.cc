@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/close_from.h"
 #include "impi/run/mpiexec_child.h"
 #include "pmi/launch/launcher.h"
+#include "pmi/launch/sockets.h"
 
 namespace weft::impi {
 namespace {
@@ -20,14 +22,17 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTermTime{5000};  // for mpiexec to end the agents after SIGTERM; after the second one it kills them
-constexpr int kKept = 3;                 // the descriptor whose end says that this process has ended
+constexpr int kKept = 3;                 // the descriptor of the news
 
-[[noreturn]] void RunMpiexec(const pmi::Options& options, int end) {
+[[noreturn]] void RunMpiexec(pmi::Options options, int news) {
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(nothing, STDIN_FILENO);
-  const int above = fcntl(end, F_DUPFD_CLOEXEC, kKept);
+  const int above = fcntl(news, F_DUPFD_CLOEXEC, kKept);
   if (above != kKept) dup3(above, kKept, O_CLOEXEC);
   CloseFrom(kKept + 1);
+  options.on_gone = [](const std::vector<int>& agents) {
+    for (const int32_t agent : agents) (void)!write(kKept, &agent, sizeof agent);
+  };
   std::exit(pmi::Launcher(options).Run());
 }
 
@@ -37,6 +42,7 @@ Result<AgentsProcess, std::string> AgentsProcess::Start(const pmi::Options& opti
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe to mpiexec: " + std::string(std::strerror(errno));
   Descriptor ours(ends[0]), hers(ends[1]);
+  pmi::SetNonBlocking(ours.get());
   const auto pid = ForkForMpiexec();
   if (!pid.ok()) return pid.error();
   if (*pid == 0) RunMpiexec(options, hers.get());
@@ -44,25 +50,31 @@ Result<AgentsProcess, std::string> AgentsProcess::Start(const pmi::Options& opti
 }
 
 AgentsProcess::AgentsProcess(AgentsProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), end_(std::move(other.end_)), exit_status_(other.exit_status_) {}
+    : pid_(std::exchange(other.pid_, -1)), news_(std::move(other.news_)), gone_(std::move(other.gone_)), exit_status_(other.exit_status_) {}
 
 AgentsProcess::~AgentsProcess() {
   if (pid_ > 0) End(milliseconds(0));
 }
 
-// The pipe ends a moment before the process does.
 void AgentsProcess::Look() {
-  pollfd ended{end_.get(), POLLIN, 0};
+  if (exit_status_) return;
+  int32_t agent;
+  ssize_t count;
+  while ((count = read(news_.get(), &agent, sizeof agent)) == sizeof agent || (count < 0 && errno == EINTR)) {
+    if (count > 0) gone_.push_back(agent);
+  }
   int status = 0;
-  if (exit_status_ || poll(&ended, 1, 0) != 1 || waitpid(pid_, &status, 0) != pid_) return;
-  exit_status_ = ExitStatusOf(status);
+  if (count == 0 && waitpid(pid_, &status, 0) == pid_) exit_status_ = ExitStatusOf(status);
 }
 
 void AgentsProcess::WaitFor(milliseconds time) {
-  if (exit_status_) return;
-  pollfd ready{end_.get(), POLLIN, 0};
-  poll(&ready, 1, static_cast<int>(time.count()));
-  Look();
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + time;
+  for (auto left = time; !exit_status_; left = std::chrono::ceil<milliseconds>(end - Clock::now())) {
+    pollfd ready{news_.get(), POLLIN, 0};
+    if (left.count() < 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0) return;
+    Look();
+  }
 }
 
 void AgentsProcess::End(milliseconds grace) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "base/result.h"
@@ -25,20 +26,23 @@ class AgentsProcess {
   // Ends it, if it has not ended.
   ~AgentsProcess();
 
-  // Can be read when it has ended or is about to: then Look.
-  int fd() const { return end_.get(); }
+  // Can be read when an agent has ended, or mpiexec has or is about to: then Look.
+  int fd() const { return news_.get(); }
   void Look();
+  // The agents that have ended, or were lost with their host, by their numbers; Look has seen it.
+  const std::vector<int>& gone() const { return gone_; }
   // Once Look has seen that it has ended: as a shell has it, 128 + N if signal N killed it.
   std::optional<int> exit_status() const { return exit_status_; }
   // Waits for `grace` until it ends by itself, and then ends it.
   void End(std::chrono::milliseconds grace);
 
  private:
-  AgentsProcess(pid_t pid, Descriptor end) : pid_(pid), end_(std::move(end)) {}
+  AgentsProcess(pid_t pid, Descriptor news) : pid_(pid), news_(std::move(news)) {}
   void WaitFor(std::chrono::milliseconds time);
 
   pid_t pid_;  // -1: moved from
-  Descriptor end_;
+  Descriptor news_;  // a pipe: the numbers of agents, of 4 bytes each; it ends a moment before the process does
+  std::vector<int> gone_;
   std::optional<int> exit_status_;
 };
 

@@ -352,6 +352,7 @@ void Launcher::OnRankFrame(Job& job, size_t host, const Frame& frame) {
 
 void Launcher::OnExited(Job& job, int rank, const ExitReport& report) {
   if (job.ended++ == 0) job.first_gone = rank;
+  TellOwner(job, {rank});
   FinishOutput(job, output_, rank);
   FinishOutput(job, error_output_, rank);
   const int status = report.wait_status;
@@ -383,6 +384,10 @@ void Launcher::OnDeath(Job& job, const std::vector<int>& ranks, int exit_code, c
   Say(how + (over ? "" : "; the others go on"));
   TellDeaths(job, ranks);
   if (job.in_fence != 0) OnStuck(job, job.first_gone);
+}
+
+void Launcher::TellOwner(const Job& job, const std::vector<int>& ranks) const {
+  if (options_.on_gone && job.number == 0 && !job.ending && !ranks.empty()) options_.on_gone(ranks);
 }
 
 // To its own ranks, and to those of the other jobs, which may have met it.
@@ -429,6 +434,7 @@ void Launcher::OnHostLost(size_t index) {
     if (std::find(job.hosts.begin(), job.hosts.end(), index) == job.hosts.end()) continue;
     const std::vector<int> ranks = RunningOn(job, index);
     CloseHost(job, index);
+    TellOwner(job, ranks);
     OnDeath(job, ranks, 1, why);
   }
 }

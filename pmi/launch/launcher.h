@@ -117,6 +117,7 @@ class Launcher {
   void OnExited(Job& job, int rank, const ExitReport& report);
   void OnDeath(Job& job, const std::vector<int>& ranks, int exit_code, const std::string& how);
   void TellDeaths(Job& job, const std::vector<int>& ranks);
+  void TellOwner(const Job& job, const std::vector<int>& ranks) const;
   void OnHostLost(size_t host);
   void OnFence(Job& job, const Frame& frame);
   void OnStuck(Job& job, int rank);

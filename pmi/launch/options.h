@@ -78,6 +78,8 @@ struct Options {
   std::pair<std::string, std::vector<std::string>> first_job_by_host;
   std::optional<JobSecret> secret;  // of the command line's job, for an owner that shares it with the ranks; else a random one
   std::optional<std::chrono::seconds> time_out;  // -timeout, MPIEXEC_TIMEOUT; 0 or not set: no limit
+  // For an owner: is told which ranks of the command line's job have ended, or were lost with their host, before mpiexec ended the job.
+  std::function<void(const std::vector<int>& ranks)> on_gone;
   bool ignores_terminal = false;   // signals from the terminal are for another job of this process group
   std::vector<std::string> notes;  // what was ignored, for stderr
 };
