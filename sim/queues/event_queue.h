@@ -34,8 +34,11 @@ class EventQueue {
   int fd() const { return fd_; }
 
   void Push(Event event) {
-    std::lock_guard lock(mutex_);
-    events_.push_back(std::move(event));
+    {
+      std::lock_guard lock(mutex_);
+      events_.push_back(std::move(event));
+    }
+    // Without the lock, which the thread that this wakes takes at once.
     const uint64_t one = 1;
     [[maybe_unused]] ssize_t written = uncancelled::Write(fd_, &one, sizeof one);
   }
@@ -92,10 +95,15 @@ class EventQueue {
   }
 
  private:
-  // The descriptor counts the events. Only the holder of mutex_ reads it, so the read never waits.
+  // The descriptor counts the events. Only the holder of mutex_ reads it, so the read waits for nothing but a Push that has its event in the queue and is
+  // about to count it.
   void TakeToken() {
     uint64_t one;
-    [[maybe_unused]] ssize_t taken = uncancelled::Read(fd_, &one, sizeof one);
+    while (uncancelled::Read(fd_, &one, sizeof one) < 0 && (errno == EAGAIN || errno == EINTR)) {
+      const uncancelled::Scope scope;
+      pollfd counted{fd_, POLLIN, 0};
+      poll(&counted, 1, -1);
+    }
   }
 
   Event TakeFirst() {

@@ -78,5 +78,24 @@ TEST(EventQueueTest, RemovingWhileOthersPopNeitherLosesNorHangs) {
   EXPECT_FALSE(Readable(queue));
 }
 
+// A Push and the event's token are two steps, also for a program that made the descriptor non-blocking.
+TEST(EventQueueTest, EachEventIsCountedOnceWhereverItIsTaken) {
+  constexpr int kRounds = 100'000;
+  for (const int flags : {0, O_NONBLOCK}) {
+    EventQueue<int> queue;
+    ASSERT_EQ(fcntl(queue.fd(), F_SETFL, flags), 0);
+    std::thread pusher([&] {
+      for (int i = 0; i < kRounds; ++i) queue.Push(i);
+    });
+    for (int expected = 0; expected < kRounds;) {
+      if (const auto event = queue.TryPop()) {
+        ASSERT_EQ(*event, expected++);
+      }
+    }
+    pusher.join();
+    EXPECT_FALSE(Readable(queue));
+  }
+}
+
 }  // namespace
 }  // namespace weft::sim
