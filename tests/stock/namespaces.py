@@ -7,9 +7,10 @@ import stock
 
 
 def can_make_namespaces():
-    done = subprocess.run(["ip", "netns", "add", "weft-probe"], capture_output=True)
+    name = f"weft-probe-{os.getpid()}"  # tests run side by side
+    done = subprocess.run(["ip", "netns", "add", name], capture_output=True)
     if done.returncode == 0:
-        subprocess.run(["ip", "netns", "del", "weft-probe"], check=True)
+        subprocess.run(["ip", "netns", "del", name], check=True)
     return done.returncode == 0
 
 
