@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/file_limit.h"
 #include "base/hex.h"
+#include "base/passed_descriptor.h"
 #include "mpi_hybrid/shm/abstract_name.h"
 #include "mpi_hybrid/shm/credentials.h"
 #include "mpi_hybrid/shm/handshake.h"
@@ -30,27 +30,6 @@ Descriptor ConnectTo(const Nonce& name) {
   const AbstractName address(kNodePrefix, name);
   if (connect(made.fd(), address.get(), address.length) != 0) return {};
   return made;
-}
-
-// The answer and the descriptor with it.
-Descriptor ReceiveMemory(int socket, std::span<uint8_t> proof, size_t* length) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  iovec piece = {proof.data(), proof.size()};
-  msghdr message = {};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  *length = got < 0 ? 0 : static_cast<size_t>(got);
-  const cmsghdr* const rights = got < 0 ? nullptr : CMSG_FIRSTHDR(&message);
-  if (rights == nullptr || rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS ||
-      rights->cmsg_len != CMSG_LEN(sizeof(int))) {
-    return {};
-  }
-  int fd;
-  std::memcpy(&fd, CMSG_DATA(rights), sizeof(fd));
-  return Descriptor(fd);
 }
 
 }  // namespace
@@ -123,11 +102,11 @@ std::unique_ptr<NodeSegment> Gathering::Visit(const std::string& published, std:
   GuestHello{.rank = job_.rank, .pid = getpid(), .pid_namespace = PidNamespace()}.Write(secret, challenge, hello);
   if (send(socket.fd(), hello, sizeof(hello), MSG_NOSIGNAL) < 0) return refused("sending to");
   uint8_t proof[sizeof(JobSecret::Proof)];
-  size_t length = 0;
   errno = 0;
-  Descriptor memory = ReceiveMemory(socket.fd(), proof, &length);
-  if (!memory || !IsHostProof(secret, challenge, hello, {proof, length})) return refused("memory of");
-  return NodeSegment::Join(std::move(memory), ranks_, place_, why);
+  ReceivedWithDescriptor received = ReceiveWithDescriptor(socket.fd(), proof, 0);
+  const size_t length = received.bytes < 0 ? 0 : static_cast<size_t>(received.bytes);
+  if (received.descriptors != 1 || !IsHostProof(secret, challenge, hello, {proof, length})) return refused("memory of");
+  return NodeSegment::Join(Descriptor(received.fd.Release()), ranks_, place_, why);
 }
 
 void Gathering::End() { host_.reset(); }

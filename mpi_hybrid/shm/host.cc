@@ -7,12 +7,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
 #include "base/log.h"
+#include "base/passed_descriptor.h"
 #include "mpi_hybrid/shm/abstract_name.h"
 #include "mpi_hybrid/shm/credentials.h"
 #include "mpi_hybrid/shm/handshake.h"
@@ -21,22 +21,6 @@ namespace weft::mpi::shm {
 namespace {
 
 constexpr size_t kMostStrangers = 64;  // of this user, beside the guests; the oldest gives way
-
-bool SendMemory(int socket, const JobSecret::Proof& proof, int memory) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  iovec piece = {const_cast<uint8_t*>(proof.data()), proof.size()};
-  msghdr message = {};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(rights), &memory, sizeof(memory));
-  return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(proof.size());
-}
 
 }  // namespace
 
@@ -132,7 +116,8 @@ void Host::Answer(const Guest& guest) const {
     if (TraceEnabled()) Trace(Format("mpi: rank %d is of another pid namespace; no shared memory", hello->rank));
     return;
   }
-  SendMemory(guest.socket.fd(), HostProof(*secret_, guest.challenge, said), memory_);
+  // A guest that takes nothing finds its connection ended.
+  (void)SendWithDescriptor(guest.socket.fd(), HostProof(*secret_, guest.challenge, said), memory_);
 }
 
 }  // namespace weft::mpi::shm

@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
+#include "base/passed_descriptor.h"
 #include "base/uncancelled.h"
 
 namespace weft::host {
@@ -49,45 +49,15 @@ Descriptor OpenSocket() {
 }
 
 bool Greet(int bell, const Invitation& invitation, int memory) {
-  iovec piece{const_cast<uint8_t*>(invitation.nonce.data()), invitation.nonce.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof memory)] = {};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof memory);
-  std::memcpy(CMSG_DATA(header), &memory, sizeof memory);
-  return uncancelled::SendMessage(bell, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(piece.iov_len);
+  return SendWithDescriptor(bell, invitation.nonce, memory) == static_cast<ssize_t>(invitation.nonce.size());
 }
 
 // The nonce and one descriptor; EAGAIN: nothing came yet. Whatever else came is closed.
 int HearGreeting(int bell, Nonce* nonce, Descriptor* memory) {
-  iovec piece{nonce->data(), nonce->size()};
-  constexpr size_t kMostDescriptors = 4;
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t got = uncancelled::ReceiveMessage(bell, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0) return errno;
-  size_t descriptors = 0;
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-      *memory = Descriptor(fd);  // closes the one before
-      ++descriptors;
-    }
-  }
-  return got == static_cast<ssize_t>(piece.iov_len) && descriptors == 1 && (message.msg_flags & MSG_CTRUNC) == 0 ? 0 : EPROTO;
+  ReceivedWithDescriptor received = ReceiveWithDescriptor(bell, *nonce, MSG_DONTWAIT);
+  if (received.bytes < 0) return errno;
+  *memory = std::move(received.fd);
+  return received.bytes == static_cast<ssize_t>(nonce->size()) && received.descriptors == 1 && !received.truncated ? 0 : EPROTO;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/passed_descriptor.h"
 #include "wires/host/meeting/meeting_point.h"
 #include "wires/host/meeting/peer_memory.h"
 
@@ -37,22 +38,6 @@ Descriptor Stranger(uint64_t point) {
   if (connect(socket.get(), reinterpret_cast<sockaddr*>(&address), static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length)) != 0)
     socket.Close();
   return socket;
-}
-
-void SendWithDescriptor(int socket, const Nonce& nonce, int fd) {
-  iovec piece{const_cast<uint8_t*>(nonce.data()), nonce.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof fd)] = {};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof fd);
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  ASSERT_EQ(sendmsg(socket, &message, 0), static_cast<ssize_t>(nonce.size()));
 }
 
 // Runs `work` in a child; what it returns.
@@ -138,7 +123,7 @@ TEST(MeetingTest, AVisitorThatIsSlowToSpeakIsHeardLater) {
   ASSERT_TRUE(other);
   int fd = -1;
   const auto memory = SharedMemory::Create(&fd);
-  SendWithDescriptor(slow.get(), invitation->nonce, fd);
+  ASSERT_EQ(SendWithDescriptor(slow.get(), invitation->nonce, fd), static_cast<ssize_t>(invitation->nonce.size()));
   close(fd);
   EXPECT_NE(point.Collect(*invitation), nullptr);
 }
@@ -173,7 +158,7 @@ TEST(MeetingTest, ForgedGreetingsLeaveNoDescriptorBehind) {
   const size_t before = Descriptors();
   {
     const Descriptor visitor = Stranger(invitation->point), file(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    SendWithDescriptor(visitor.get(), invitation->nonce, file.get());
+    ASSERT_EQ(SendWithDescriptor(visitor.get(), invitation->nonce, file.get()), static_cast<ssize_t>(invitation->nonce.size()));
     const Descriptor mute = Stranger(invitation->point);
     ASSERT_EQ(send(mute.get(), "x", 1, 0), 1);
     EXPECT_EQ(point.Collect(*invitation), nullptr);
@@ -196,8 +181,7 @@ TEST(MeetingTest, AnotherUserIsNotMet) {
               const Descriptor visitor = Stranger(invitation->point);
               int fd = -1;
               const auto memory = SharedMemory::Create(&fd);
-              SendWithDescriptor(visitor.get(), invitation->nonce, fd);
-              return 0;
+              return SendWithDescriptor(visitor.get(), invitation->nonce, fd) == static_cast<ssize_t>(invitation->nonce.size()) ? 0 : 1;
             }),
             0);
   EXPECT_EQ(point.Collect(*invitation), nullptr);
