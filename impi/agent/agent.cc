@@ -15,16 +15,17 @@ bool IsAnswer(PacketType type) {
 
 }  // namespace
 
-Agent::Agent(const Job& job, Setup setup, Time now) : job_(job), setup_(setup), of_host_(job.hosts().size(), kNobody) {
+Agent::Agent(const Job& job, Setup setup, Time now)
+    : job_(job), setup_(setup), store_(Packet::kSize + job.limits().data_length, kKept), of_host_(job.hosts().size(), kNobody) {
   WEFT_CHECK(setup_.host.value >= 0 && static_cast<size_t>(setup_.host.value) < job.hosts().size());
   const Job::Host& own = job.host(setup_.host);
   processes_ = own.processes;
-  for (int32_t i = 0; i < processes_; ++i) links_.emplace_back(WorldRank(own.first.value + i), Peer::kStandard, job.limits(), setup_.process_budget);
+  for (int32_t i = 0; i < processes_; ++i) links_.emplace_back(WorldRank(own.first.value + i), Peer::kStandard, job.limits(), &store_, setup_.process_budget);
   for (size_t host = 0; host < job.hosts().size(); ++host) {
     if (job.hosts()[host].client == own.client) continue;
     of_host_[host] = static_cast<int32_t>(links_.size());
     const bool is_lam = (setup_.lam_clients >> job.hosts()[host].client.value & 1) != 0;
-    links_.emplace_back(HostRank(static_cast<int32_t>(host)), is_lam ? Peer::kLam : Peer::kStandard, job.limits(), setup_.host_budget);
+    links_.emplace_back(HostRank(static_cast<int32_t>(host)), is_lam ? Peer::kLam : Peer::kStandard, job.limits(), &store_, setup_.host_budget);
   }
   if (processes_ == 0) SendFini(now);
   CheckEnd();

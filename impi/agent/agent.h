@@ -14,6 +14,7 @@
 #include "base/byte_reader.h"
 #include "impi/agent/inlet.h"
 #include "impi/agent/outlet.h"
+#include "impi/agent/packet_store.h"
 #include "impi/job/job.h"
 #include "impi/job/ranks.h"
 
@@ -62,8 +63,12 @@ class Agent {
     kFailed,  // reason()
   };
 
+  static constexpr size_t kKept = 8 << 20;  // bytes, of long packets that are gone, for the next ones
+
   // `job` outlives it. All hosts of other clients are connected (Dance); processes connect when they like.
   Agent(const Job& job, Setup setup, Time now);
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
 
   // What came from a connection.
   void OnBytes(Port port, ByteSpan bytes, Time now);
@@ -101,7 +106,7 @@ class Agent {
   static constexpr int32_t kNobody = -1;  // pays for what the agent made
 
   struct Link {
-    Link(Port which, Peer who, const PacketLimits& limits, size_t most) : port(which), peer(who), inlet(limits), budget(most) {}
+    Link(Port which, Peer who, const PacketLimits& limits, PacketStore* store, size_t most) : port(which), peer(who), inlet(limits, store), budget(most) {}
     Link(Link&&) = default;
     Link(const Link&) = delete;
     const Port port;
@@ -146,6 +151,7 @@ class Agent {
   State state_ = State::kRunning;
   std::string reason_;
   std::optional<Port> culprit_;
+  PacketStore store_;
   std::vector<Link> links_;         // first of processes, then of hosts
   std::vector<int32_t> of_host_;    // their place in links_, by HostRank; kNobody: a host of this client
   int32_t processes_ = 0, ended_ = 0;

@@ -21,7 +21,7 @@ Result<std::optional<CarriedPacket>, std::string> Inlet::Take(ByteSpan& bytes) {
     if (came_ < Packet::kSize) return std::optional<CarriedPacket>();
     const auto header = Packet::Parse(header_, limits_);
     if (!header.ok()) return header.error();
-    packet_.emplace(*header);
+    packet_.emplace(*header, store_);
   }
   came_ += Move(bytes, packet_->data().subspan(came_ - Packet::kSize));
   if (came_ < packet_->size()) return std::optional<CarriedPacket>();

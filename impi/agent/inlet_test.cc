@@ -45,6 +45,27 @@ TEST(Inlet, PacketsAreTheSameWhereverTheStreamIsCut) {
   }
 }
 
+TEST(Inlet, TheMemoryOfLongPacketsIsUsedAgain) {
+  constexpr size_t kLongest = Packet::kSize + 100;
+  PacketStore store(kLongest, 2 * kLongest + 1);
+  Inlet inlet(kLimits, &store);
+  const auto take = [&](uint32_t length) {
+    const std::vector<uint8_t> stream = Stream({length});
+    ByteSpan bytes(stream);
+    auto taken = inlet.Take(bytes);
+    EXPECT_TRUE(taken.ok() && *taken);
+    return std::move(**taken);
+  };
+  {
+    const CarriedPacket one = take(100), other = take(90), third = take(100), little = take(1);
+    EXPECT_EQ(store.kept(), 0u);
+  }
+  EXPECT_EQ(store.kept(), 2u) << "no more than that, and none of a short one";
+  const CarriedPacket again = take(100);
+  EXPECT_EQ(store.kept(), 1u);
+  EXPECT_EQ(again.packet.data_length, 100u);
+}
+
 TEST(Inlet, ALengthIsRefusedBeforeTheDataCome) {
   std::vector<uint8_t> stream = Stream({101});
   stream.resize(Packet::kSize);
