@@ -23,15 +23,29 @@ TEST(ImpiHello, HasTheVersionAndTheRank) {
   const Bytes bytes = Hello{258}.Serialize();
   EXPECT_EQ(HexOf(bytes), "52414e4b000000080000000100000102");
   ASSERT_EQ(bytes.size(), Hello::kSize);
-  EXPECT_EQ(*Hello::Parse(bytes), Hello{258});
+  EXPECT_EQ(*Hello::Parse(bytes), (Hello{258}));
   EXPECT_EQ(Hello::Parse(Hello{-1}.Serialize())->rank, -1) << "the agent knows how many there are";
+}
+
+TEST(ImpiHello, SaysWhetherTheProcessTakesConnections) {
+  const Bytes bytes = Hello{.rank = 258, .takes_connections = true}.Serialize();
+  EXPECT_EQ(HexOf(bytes), "52414e4b000000080000000200000102");
+  EXPECT_TRUE(Hello::Parse(bytes)->takes_connections);
+}
+
+TEST(ImpiLinkNotice, NamesTheHost) {
+  const Bytes bytes = LinkNotice{259}.Serialize();
+  EXPECT_EQ(HexOf(bytes), "4c494e4b0000000400000103");
+  ASSERT_EQ(bytes.size(), LinkNotice::kSize);
+  EXPECT_EQ(LinkNotice::Parse(bytes)->host, 259);
+  EXPECT_FALSE(LinkNotice::Parse(Bytes(LinkNotice::kSize)));
 }
 
 TEST(ImpiHello, OfSomethingElseSaysWhatIsWrong) {
   EXPECT_EQ(WhyOf("474554202f20485454502f312e310d0a"), "began with 0x47455420 and not with RANK (0x52414e4b); it is no process of Weft's MPI library");
   EXPECT_EQ(WhyOf("52414e4b000000090000000100000102"), "sent RANK with 9 bytes and not 8");
-  EXPECT_EQ(WhyOf("52414e4b000000080000000200000102"),
-            "has version 2 of the MPI library's connection to impirun, and this impirun has 1; use both from one release");
+  EXPECT_EQ(WhyOf("52414e4b000000080000000300000102"),
+            "has version 3 of the MPI library's connection to impirun, and this impirun has 1 and 2; use both from one release");
 }
 
 class ImpiWelcome : public ::testing::Test {

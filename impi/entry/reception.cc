@@ -48,7 +48,7 @@ void Reception::OnBytes(Connection connection, ByteSpan bytes) {
     return;
   }
   came_[found->second] = true;
-  welcomed_.push_back({connection, static_cast<int32_t>(found->second)});
+  welcomed_.push_back({connection, static_cast<int32_t>(found->second), hello->takes_connections});
   waiting_.erase(stranger);
 }
 

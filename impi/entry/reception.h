@@ -34,6 +34,7 @@ class Reception {
   struct Guest {
     Connection connection;
     int32_t place;  // in the ranks of the constructor
+    bool takes_connections;  // Hello
   };
 
   // `ranks`: of the processes of this host, in their client's MPI_COMM_WORLD, in the order of the job. `user`: whose processes they are.

@@ -17,7 +17,10 @@
 #include "base/file_limit.h"
 #include "base/hex.h"
 #include "base/high_descriptor.h"
+#include "base/passed_descriptor.h"
 #include "base/warning_limit.h"
+#include "impi/client/report.h"
+#include "impi/entry/hello.h"
 #include "impi/entry/reception.h"
 #include "impi/run/local_address.h"
 #include "pmi/launch/event_poller.h"
@@ -37,6 +40,8 @@ constexpr milliseconds kPause{20};              // until the kernel is asked aga
 // agent's time.
 constexpr int kKept = 64 << 20;
 constexpr std::chrono::seconds kCloseLimit{5};  // until the peers have closed, when all is over
+// Connections that a process may take over: with each goes a message into its empty socket.
+constexpr size_t kMostHandedOver = 64;
 
 // Whether the kernel may have what it needs in a while.
 bool IsPassing(int error) { return error == ENOBUFS || error == ENOMEM; }
@@ -72,6 +77,7 @@ class Carrier::Impl {
       host_at_.emplace(host, sockets_.size());
       sockets_.push_back({.port = host, .fd = std::move(fd)});
     }
+    if (own.processes == 1 && host_at_.size() <= kMostHandedOver && !host_at_.empty()) way_ = Way::kOpen;
   }
 
   void Watch(int fd, std::function<void()> look) {
@@ -88,7 +94,11 @@ class Carrier::Impl {
     }
   }
   void Close() {
-    for (auto& [host, at] : host_at_) Drop(sockets_[at]);
+    for (auto& [host, at] : host_at_) {
+      // The process has a descriptor of its own.
+      if (way_ == Way::kProcess && sockets_[at].fd) shutdown(sockets_[at].fd.get(), SHUT_RDWR);
+      Drop(sockets_[at]);
+    }
     CloseProcesses();
   }
   void CloseProcesses() {
@@ -106,12 +116,14 @@ class Carrier::Impl {
 
   std::optional<std::string> Run() {
     mallopt(M_TRIM_THRESHOLD, kKept);
-    for (Socket& socket : sockets_) Begin(socket);
+    for (Socket& socket : sockets_) {
+      if (way_ == Way::kHere) Begin(socket);
+    }
     WatchListener();
     Flush();
     std::optional<Clock::time_point> closes_by;
     while (!failed_ && agent_.state() != Agent::State::kFailed) {
-      if (agent_.state() == Agent::State::kEnded) {
+      if (over_ || agent_.state() == Agent::State::kEnded) {
         if (!closes_by) closes_by = Clock::now() + kCloseLimit;
         if (AllClosed() || *closes_by <= Clock::now()) return std::nullopt;
       }
@@ -124,6 +136,12 @@ class Carrier::Impl {
   }
 
  private:
+  // Who carries the packets.
+  enum class Way : uint8_t {
+    kHere,     // this one
+    kOpen,     // nobody, until the only process of this host has come and said what it can
+    kProcess,  // that process (entry/hello.h)
+  };
   struct Socket {
     Agent::Port port;
     Descriptor fd{};
@@ -234,10 +252,50 @@ class Carrier::Impl {
       socket.fd = std::move(found->second);
       socket.unsaid = setup_.welcome.size();
       strangers_.erase(found);
+      if (way_ == Way::kOpen) ChooseWay(socket, guest.takes_connections);
       Begin(socket);
       Write(socket);
     }
     WatchListener();
+  }
+
+  // The only process of this host has come.
+  void ChooseWay(const Socket& process, bool takes_connections) {
+    way_ = takes_connections ? Way::kProcess : Way::kHere;
+    for (auto& [host, at] : host_at_) {
+      Socket& socket = sockets_[at];
+      if (way_ == Way::kHere) {
+        Begin(socket);
+        continue;
+      }
+      pmi::SetNonBlocking(socket.fd.get());
+      const Bytes notice = LinkNotice{host.value}.Serialize();
+      if (SendWithDescriptor(process.fd.get(), notice, socket.fd.get()) == static_cast<ssize_t>(notice.size())) continue;
+      return Fail("host " + std::to_string(setup_.agent.host.value) + " cannot hand its connections over to its process: " + DescribeShortage(errno));
+    }
+  }
+
+  // What a process says that has taken the connections.
+  void Hear(Socket& process, ByteSpan bytes) {
+    reports_.Append(bytes);
+    const auto command = reports_.NextCommand();
+    if (!command && !reports_.refused_length()) return;
+    if (command && command->code == kOverCommand) return Finish(process);
+    const auto report = command && command->code == kFailCommand ? FailReport::From(*command) : std::nullopt;
+    failed_by_process_ = !report || report->by_process;
+    if (report) return Fail(report->why);
+    Fail(job_.NameOf(std::get<WorldRank>(process.port)) + " sent something else than OVER or FAIL; use impirun and the MPI library from one release");
+  }
+
+  // The FINIs are through. As for Agent::IsOver, the connections stay until the peers have closed.
+  void Finish(Socket& process) {
+    over_ = true;
+    Drop(process);
+    for (auto& [host, at] : host_at_) {
+      shutdown(sockets_[at].fd.get(), SHUT_WR);
+      sockets_[at].shut_down = true;
+      Begin(sockets_[at]);
+    }
   }
 
   void Warn(int line, const std::string& text) {
@@ -322,6 +380,11 @@ class Carrier::Impl {
   void Read(Socket& socket) {
     const long count = pmi::ReadSome(socket.fd.get(), reinterpret_cast<char*>(block_.data()), block_.size());
     if (count == -EAGAIN || (count < 0 && IsPassing(static_cast<int>(-count)))) return;
+    if (way_ == Way::kProcess && std::holds_alternative<HostRank>(socket.port)) {  // after Finish
+      if (count <= 0) Drop(socket);
+      return;
+    }
+    if (way_ == Way::kProcess && count > 0) return Hear(socket, ByteSpan(block_).first(static_cast<size_t>(count)));
     if (count > 0) return agent_.OnBytes(socket.port, ByteSpan(block_).first(static_cast<size_t>(count)), Clock::now());
     Drop(socket);
     agent_.OnClosed(socket.port);
@@ -329,7 +392,7 @@ class Carrier::Impl {
 
   // What has ended: a process's connection is closed, a host's is shut down for this end (see Agent::IsOver).
   void End(Socket& socket) {
-    if (!socket.fd) return;
+    if (!socket.fd || way_ == Way::kProcess) return;
     if (const auto* process = std::get_if<WorldRank>(&socket.port)) {
       if (!agent_.HasEnded(*process)) return;
       Drop(socket);
@@ -355,6 +418,9 @@ class Carrier::Impl {
   Reception reception_;
   AgentListener listener_;
   bool listening_ = false;
+  Way way_ = Way::kHere;
+  CommandReader reports_{kLongestReport};
+  bool over_ = false;  // the process that carried the packets says so
   std::vector<uint8_t> block_;
   pmi::EventPoller poller_;
   std::vector<Socket> sockets_;            // first of processes, then of hosts

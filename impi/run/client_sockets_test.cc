@@ -15,10 +15,12 @@
 #include <cstring>
 #include <functional>
 #include <future>
+#include <map>
 #include <thread>
 
 #include "base/descriptor.h"
 #include "impi/agent/inlet.h"
+#include "impi/client/report.h"
 #include "impi/entry/hello.h"
 #include "impi/entry/welcome.h"
 #include "impi/job/announcement.h"
@@ -75,10 +77,22 @@ class ServerProcess {
 // A process of MPI in the place of a test: packets over its connection to the agent.
 class FakeProcess {
  public:
-  FakeProcess(Descriptor fd, std::string agent) : agents_address(std::move(agent)), fd_(std::move(fd)) {
-    fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) & ~O_NONBLOCK);
+  FakeProcess(Descriptor fd, std::map<HostRank, Descriptor> taken, std::string agent) : agents_address(std::move(agent)), hosts(std::move(taken)), fd_(std::move(fd)) {
+    SetBlocking(fd_.get());
+    for (auto& [host, connection] : hosts) SetBlocking(connection.get());
   }
   const std::string agents_address;
+  std::map<HostRank, Descriptor> hosts;  // that it has taken
+  // Whether the agent was there.
+  bool Say(const Command& command) {
+    const Bytes bytes = command.Serialize();
+    return send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+  // Waits until the agent closes.
+  void AwaitEnd() {
+    char byte;
+    EXPECT_LE(read(fd_.get(), &byte, 1), 0);
+  }
   void Send(const Packet& packet) {
     CarriedPacket carried(packet);
     carried.WriteHeader();
@@ -108,6 +122,8 @@ class FakeProcess {
   }
 
  private:
+  static void SetBlocking(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); }
+
   Descriptor fd_;
   std::vector<uint8_t> unread_;
 };
@@ -118,6 +134,7 @@ struct Client {
   uint64_t key = kKey;
   ssize_t (*send_message)(int, const msghdr*, int) = nullptr;
   std::function<void(const std::string&)> warn = [](const std::string& text) { ADD_FAILURE() << text; };
+  bool takes_connections = false;
 };
 using Program = std::function<void(const Job&, WorldRank, FakeProcess&)>;
 
@@ -146,10 +163,10 @@ std::string RunClient(const Client& client, uint16_t server, const Program& prog
   if (client.send_message != nullptr) carried.send_message = client.send_message;
   std::vector<std::thread> programs;
   for (int i = 0; i < client.processes; ++i) {
-    programs.emplace_back([&program, address = agent->address, i] {
-      auto entered = EnterJob(address, i);
+    programs.emplace_back([&program, &client, address = agent->address, i] {
+      auto entered = EnterJob(address, {.rank = i, .takes_connections = client.takes_connections});
       if (!entered.ok()) return;  // the job has failed before; otherwise it now does not end in order
-      FakeProcess process(std::move(entered->agent), address);
+      FakeProcess process(std::move(entered->agent), std::move(entered->hosts), address);
       program(entered->welcome.job, entered->welcome.self, process);
     });
   }
@@ -252,7 +269,7 @@ TEST(ImpiClientSockets, StrangersAtTheAgentAreRefusedAndTheJobGoesOn) {
   const auto ends = RunAll({{0, 1, kKey, nullptr, warn}, {1, 1}}, server.port, [](const Job& job, WorldRank rank, FakeProcess& process) {
     if (rank == WorldRank(0)) {
       for (const int32_t wrong : {0, 1, -1}) {
-        const auto entered = EnterJob(process.agents_address, wrong);
+        const auto entered = EnterJob(process.agents_address, {.rank = wrong});
         ASSERT_FALSE(entered.ok());
         EXPECT_TRUE(entered.error().starts_with("the agent refused this process: it says that it is rank " + std::to_string(wrong) + ", which is "))
             << entered.error();
@@ -265,9 +282,88 @@ TEST(ImpiClientSockets, StrangersAtTheAgentAreRefusedAndTheJobGoesOn) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
+std::vector<Client> ClientsThatTake() {
+  std::vector<Client> clients{{0, 1}, {1, 1}, {2, 1}};
+  for (Client& client : clients) client.takes_connections = true;
+  return clients;
+}
+
+// The end of a process that has taken its host's connections, in the place of Agent: FINI to and from all hosts.
+void Finish(FakeProcess& process) {
+  std::vector<uint8_t> fini(Packet::kSize), came(Packet::kSize);
+  Packet{.type = PacketType::kFini}.Serialize(std::span<uint8_t, Packet::kSize>(fini.data(), Packet::kSize));
+  for (const auto& [host, connection] : process.hosts) ASSERT_EQ(write(connection.get(), fini.data(), fini.size()), static_cast<ssize_t>(fini.size()));
+  for (const auto& [host, connection] : process.hosts) {
+    ASSERT_EQ(recv(connection.get(), came.data(), came.size(), MSG_WAITALL), static_cast<ssize_t>(came.size()));
+    EXPECT_EQ(came, fini) << host.value;
+  }
+}
+
+TEST(ImpiClientSockets, TheOnlyProcessOfAHostTakesItsConnections) {
+  ServerProcess server(3);
+  const auto ends = RunAll(ClientsThatTake(), server.port, [](const Job&, WorldRank rank, FakeProcess& process) {
+    ASSERT_EQ(process.hosts.size(), 2u);
+    EXPECT_FALSE(process.hosts.contains(HostRank(rank.value)));
+    Finish(process);
+    EXPECT_TRUE(process.Say({kOverCommand, {}}));
+    process.AwaitEnd();
+  });
+  EXPECT_EQ(ends, (std::vector<std::string>{"", "", ""}));
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(ImpiClientSockets, WithOthersOnItsHostAProcessTakesNone) {
+  ServerProcess server(2);
+  std::vector<Client> clients{{0, 2}, {1, 1}};
+  clients[0].takes_connections = true;  // the other one does not know of that
+  const auto ends = RunAll(clients, server.port, [](const Job& job, WorldRank rank, FakeProcess& process) {
+    EXPECT_TRUE(process.hosts.empty());
+    Exchange(job, rank, process);
+  });
+  EXPECT_EQ(ends, (std::vector<std::string>{"", ""}));
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+// How client 0 ends whose process does `last`; the others hear of it, and only after client 0 has left.
+std::string EndOf(const std::function<void(FakeProcess&)>& last) {
+  ServerProcess server(3);
+  const auto ends = RunAll(ClientsThatTake(), server.port, [&](const Job&, WorldRank rank, FakeProcess& process) {
+    if (rank == WorldRank(0)) return last(process);
+    char byte;
+    EXPECT_EQ(read(process.hosts.at(HostRank(0)).get(), &byte, 1), 0) << "rank " << rank.value;
+    if (process.Say(FailReport{false, "host 0 left"}.ToCommand())) process.AwaitEnd();  // else its client has heard of it from the server
+  });
+  for (const int other : {1, 2}) EXPECT_NE(ends[static_cast<size_t>(other)], "") << other;
+  EXPECT_EQ(server.Wait(), 1);
+  return ends[0];
+}
+
+TEST(ImpiClientSockets, WhatAProcessReportsEndsItsClient) {
+  EXPECT_EQ(EndOf([](FakeProcess& process) {
+              EXPECT_TRUE(process.Say(FailReport{true, "something is wrong"}.ToCommand()));
+              process.AwaitEnd();
+            }),
+            "something is wrong");
+}
+
+TEST(ImpiClientSockets, AProcessThatHasTakenTheConnectionsAndDiesEndsAllClients) {
+  EXPECT_EQ(EndOf([](FakeProcess&) {}), "rank 0 (127.0.0.10/100) of client 0 ended without MPI_Finalize");
+}
+
+TEST(ImpiClientSockets, AProcessThatReportsSomethingElseEndsItsClient) {
+  const std::string why = "rank 0 (127.0.0.10/100) of client 0 sent something else than OVER or FAIL; use impirun and the MPI library from one release";
+  for (const Command& wrong : {Command{CommandCode::kFini, {}}, Command{kFailCommand, {}}, Command{kFailCommand, Bytes(kLongestReport + 1)}}) {
+    EXPECT_EQ(EndOf([&](FakeProcess& process) {
+                EXPECT_TRUE(process.Say(wrong));
+                process.AwaitEnd();
+              }),
+              why);
+  }
+}
+
 TEST(ImpiClientSockets, AnAddressOfNoAgentSaysWhatToDo) {
-  EXPECT_EQ(EnterJob("nowhere", 0).error(), "WEFT_IMPI_AGENT is 'nowhere': not an address of an agent; impirun sets it, so leave it as it is");
-  EXPECT_EQ(EnterJob("@weft-impi-no-such-agent", 0).error(),
+  EXPECT_EQ(EnterJob("nowhere", {}).error(), "WEFT_IMPI_AGENT is 'nowhere': not an address of an agent; impirun sets it, so leave it as it is");
+  EXPECT_EQ(EnterJob("@weft-impi-no-such-agent", {}).error(),
             "cannot connect to the agent of this host (@weft-impi-no-such-agent): Connection refused; did impirun end? Its own messages may say why");
 }
 

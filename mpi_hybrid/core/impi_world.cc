@@ -55,7 +55,7 @@ int ImpiWorld::OthersOnMachine() const {
   int others = 0;
   for (const impi::Job::Host& host : job_.hosts()) {
     if (impi::Canonical(host.address) != here) continue;
-    others += 1 + (host.client == job_.self() ? 0 : host.processes);
+    others += (host.processes == 1 ? 0 : 1) + (host.client == job_.self() ? 0 : host.processes);
   }
   return others;
 }

@@ -39,8 +39,8 @@ class ImpiWorld {
   // impi/message/departures.h
   bool IsLam(impi::ClientRank client) const { return (lam_clients_ >> client.value & 1) != 0; }
   bool HasLam() const { return lam_clients_ != 0; }
-  // Processes of other clients on this machine, and the agents there, one for each host of the job, which carry messages while ranks wait for them. A machine
-  // is known by the address that its hosts announced.
+  // Processes of other clients on this machine, and the agents there, one for each host of the job, which carry messages while ranks wait for them; a
+  // process that is alone on its host does that itself. A machine is known by the address that its hosts announced.
   int OthersOnMachine() const;
   bool IsForeign(ProcessId process) const { return process >= first_foreign_ && process < end_; }
   bool AnyForeign(std::span<const ProcessId> processes) const {

@@ -73,6 +73,16 @@ TEST_F(ImpiWorldTest, CountsWhatElseIsOnItsMachine) {
   EXPECT_EQ(ImpiWorld(impi::testing::JobOf(clients, 1), {0, 1, 2}, table).OthersOnMachine(), 1 + 1 + 3);
 }
 
+TEST_F(ImpiWorldTest, AProcessThatIsAloneOnItsHostIsItsAgent) {
+  auto clients = impi::testing::Announcements({{1}, {1}});
+  impi::HostAnnouncement& same = clients[1].hosts[0];
+  same.address = clients[0].hosts[0].address;
+  for (impi::ProcessName& process : same.processes) process.host = same.address;
+  ProcessTable table;
+  table.Start(JobSecret::Random(), /*rank=*/0, /*size=*/1);
+  EXPECT_EQ(ImpiWorld(impi::testing::JobOf(clients, 0), {0}, table).OthersOnMachine(), 1) << "the other process";
+}
+
 TEST_F(ImpiWorldTest, ContextsFollowTheHighestThatAnyoneHasSeen) {
   Make({0, 1, 2});
   uint64_t context = 0;

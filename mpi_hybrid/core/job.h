@@ -1,10 +1,12 @@
 #ifndef MPI_HYBRID_CORE_JOB_H_
 #define MPI_HYBRID_CORE_JOB_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "impi/job/ranks.h"
 #include "mpi_hybrid/core/descriptor.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/process_table.h"
@@ -40,6 +42,7 @@ struct Job {
   ProcessTable processes;
   std::unique_ptr<ImpiWorld> impi;  // null: the job has no other client
   Descriptor impi_agent;            // to the agent of this host, until the device has it
+  std::map<impi::HostRank, Descriptor> impi_hosts;  // with which this process takes the agent's place (impi/entry/hello.h), until the device has them
 
   // Publishes this process's `value` under `key` (its rank is added). Others can read it after Fence(). Values are
   // printable, have no blanks and are at most as long as PMI allows (1024 bytes).

@@ -198,7 +198,8 @@ Error StartDevice() {
     g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_process_engine, g_device->loop(), in_place_from));
   }
   if (job.impi != nullptr) {
-    auto made = std::make_unique<ImpiTransport>(*job.impi, *g_process_engine, g_device->loop(), ImpiTransport::Setup{.agent = std::move(job.impi_agent)});
+    auto made = std::make_unique<ImpiTransport>(*job.impi, *g_process_engine, g_device->loop(),
+                                                ImpiTransport::Setup{.agent = std::move(job.impi_agent), .hosts = std::move(job.impi_hosts)});
     g_impi = made.get();
     g_device->Add(std::move(made));
   }

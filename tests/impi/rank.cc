@@ -140,7 +140,7 @@ int Main(int argc, char** argv) {
   const char* const number = getenv("PMI_RANK");
   const char* const address = getenv(kAgentVariable);
   if (number == nullptr || address == nullptr) Die("not started by impirun");
-  auto entered = EnterJob(address, std::atoi(number));
+  auto entered = EnterJob(address, {.rank = std::atoi(number)});
   if (!entered.ok()) Die(entered.error());
   Rank rank(std::move(entered).value());
   const int value = argc > 2 ? std::atoi(argv[2]) : 0;

@@ -23,8 +23,9 @@ Error Failed(const std::string& why) { return Error(MPI_ERR_OTHER, "entering the
 Error EnterImpiJob(Job& job) {
   const char* const address = secure_getenv(impi::kAgentVariable);
   if (address == nullptr || *address == '\0' || job.pmi->spawned()) return {};
-  auto entered = impi::EnterJob(address, job.rank);
+  auto entered = impi::EnterJob(address, {.rank = job.rank, .takes_connections = true});
   if (!entered.ok()) return Failed(entered.error());
+  for (auto& [host, connection] : entered->hosts) job.impi_hosts.emplace(host, Descriptor(connection.Release()));
   return EnterImpiJob(job, Descriptor(entered->agent.Release()), std::move(entered->welcome));
 }
 

@@ -8,8 +8,8 @@
 
 namespace weft::mpi {
 
-// If the environment names an agent (impi/entry/hello.h), this process belongs to a client of an IMPI job: connects to the agent, and fills in `job.impi` and
-// `job.impi_agent`. Processes that were spawned belong to no client. Call it after JoinJob. MPI_ERR_OTHER: why the process is not in the job.
+// If the environment names an agent (impi/entry/hello.h), this process belongs to a client of an IMPI job: connects to the agent, and fills in `job.impi`,
+// `job.impi_agent` and `job.impi_hosts`. Processes that were spawned belong to no client. Call it after JoinJob. MPI_ERR_OTHER: why the process is not in the job.
 Error EnterImpiJob(Job& job);
 
 // The same with the agent's answer, which `agent` leads to.

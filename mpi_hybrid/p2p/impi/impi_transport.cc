@@ -1,7 +1,6 @@
 #include "mpi_hybrid/p2p/impi/impi_transport.h"
 
 #include <errno.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "mpi_hybrid/p2p/impi/own_agent.h"
 
 namespace weft::mpi {
 namespace {
@@ -17,6 +17,11 @@ constexpr size_t kRead = 256 * 1024;     // bytes, of one read
 constexpr size_t kGathered = 64 * 1024;  // bytes, of packets that are written together
 constexpr size_t kCopied = 8 * 1024;     // bytes, of a packet's data; longer ones are written from where they are
 constexpr int kReadsPerTurn = 16;
+
+std::unique_ptr<PacketStream> StreamOf(const ImpiWorld& world, ImpiTransport::Setup& setup) {
+  if (setup.hosts.empty()) return std::make_unique<AgentSocket>(std::move(setup.agent));
+  return std::make_unique<OwnAgent>(world, std::move(setup.agent), std::move(setup.hosts));
+}
 
 impi::ProcessName NameOf(const ImpiWorld& world, impi::WorldRank rank) {
   const impi::ProcessName& name = world.job().process(rank).name;
@@ -30,7 +35,7 @@ ImpiTransport::ImpiTransport(const ImpiWorld& world, Engine& engine, EventLoop& 
       engine_(engine),
       loop_(loop),
       flow_{.ack_mark = world.job().ack_mark(), .high_water = world.job().high_water(), .store = setup.store},
-      agent_(std::move(setup.agent)),
+      agent_(StreamOf(world, setup)),
       endpoint_(NameOf(world, world.self()), world.job().limits()),
       in_(kRead) {
   engine_.AdmitForeign(world.job().limits().tag);
@@ -38,7 +43,7 @@ ImpiTransport::ImpiTransport(const ImpiWorld& world, Engine& engine, EventLoop& 
 }
 
 Error ImpiTransport::Start() {
-  registration_ = EventLoop::Registration(loop_, agent_.fd(), EPOLLIN, *this);
+  agent_->Start(loop_, *this);
   return {};
 }
 
@@ -73,11 +78,16 @@ bool ImpiTransport::Poll() {
 
 void ImpiTransport::OnReady(uint32_t /*events*/) { (void)Poll(); }
 
+void ImpiTransport::OnTime(EventLoop::Clock::time_point now) {
+  agent_->OnTime(now);
+  (void)Poll();
+}
+
 bool ImpiTransport::Read() {
   bool moved = false;
   for (int turn = 0; turn < kReadsPerTurn && !lost_; ++turn) {
     const size_t room = in_.size() - came_;
-    const ssize_t got = recv(agent_.fd(), in_.data() + came_, room, MSG_DONTWAIT);
+    const ssize_t got = agent_->Receive({in_.data() + came_, room});
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return moved;
     moved = true;
@@ -191,13 +201,10 @@ bool ImpiTransport::Write() {
       const auto left = long_->packet.data.subspan(long_written_);
       pieces[1] = {const_cast<uint8_t*>(left.data()), left.size()};
     }
-    msghdr message{};
-    message.msg_iov = pieces;
-    message.msg_iovlen = long_ ? 2 : 1;
-    const ssize_t wrote = sendmsg(agent_.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t wrote = agent_->Send(std::span(pieces).first(long_ ? 2 : 1));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      if (!std::exchange(full_, true)) registration_.SetEvents(EPOLLIN | EPOLLOUT);
+      if (!std::exchange(full_, true)) agent_->AwaitRoom(true);
       return moved;
     }
     if (wrote < 0) {
@@ -214,7 +221,7 @@ bool ImpiTransport::Write() {
     done.peer->link.Sent(done.packet.packet);
     GiveTurn(*done.peer);
   }
-  if (std::exchange(full_, false) && !lost_) registration_.SetEvents(EPOLLIN);
+  if (std::exchange(full_, false) && !lost_) agent_->AwaitRoom(false);
   return moved;
 }
 
@@ -239,8 +246,7 @@ void ImpiTransport::SendFiniIfOver() {
 
 void ImpiTransport::End() {
   lost_ = true;
-  registration_.End();
-  agent_.Close();
+  agent_->Close();
   turns_.clear();
   long_.reset();
   gathered_.clear();

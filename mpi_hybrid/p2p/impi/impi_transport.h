@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "impi/job/ranks.h"
 #include "impi/message/endpoint.h"
 #include "mpi_hybrid/core/descriptor.h"
 #include "mpi_hybrid/core/impi_world.h"
@@ -17,22 +19,24 @@
 #include "mpi_hybrid/p2p/engine/engine.h"
 #include "mpi_hybrid/p2p/impi/impi_contexts.h"
 #include "mpi_hybrid/p2p/impi/impi_link.h"
+#include "mpi_hybrid/p2p/impi/packet_stream.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 
 namespace weft::mpi {
 
-// Links to the processes of other clients of an IMPI job. One stream socket leads to the agent of this host (impi/agent), which knows the way to them; on it
-// are packets of the protocol, as between agents. Each link becomes an ImpiLink when the engine makes it, or when its process sends the first packet.
+// Links to the processes of other clients of an IMPI job. One stream leads to the agent of this host (impi/agent), which knows the way to them; on it are
+// packets of the protocol, as between agents. The agent is a process of its own or, for the only process of a host, in this process (own_agent.h). Each link becomes an ImpiLink when the engine makes it, or when its process sends the first packet.
 //
 // Output: links take turns, a packet each. Short packets are copied, so that many leave with one system call; the data of long ones are written from where
 // they are. Whatever waits to be sent, all that comes is read: this is what the agent asks for to be without deadlock.
 //
-// The end: when all links have said goodbye, FINI goes to the agent, and the socket is closed. If the socket ends before, or a packet is wrong, all processes
+// The end: when all links have said goodbye, FINI goes to the agent, which ends the stream. If it ends before, or a packet is wrong, all processes
 // of other clients are dead for the engine: the job ends, since in an IMPI job nobody survives the loss of a client.
 class ImpiTransport final : public Transport, EventLoop::Handler {
  public:
   struct Setup {
     Descriptor agent;  // a stream socket, which does not block
+    std::map<impi::HostRank, Descriptor> hosts{};  // with which this process takes the agent's place; empty: it does not (impi/entry/hello.h)
     // Bytes of unmatched messages that this process stores for each other one, beyond what hiwater allows (impi/message/flow.h).
     uint64_t store = 16 << 20;
   };
@@ -52,8 +56,8 @@ class ImpiTransport final : public Transport, EventLoop::Handler {
   size_t WriteAtOnce(Link& link, std::span<const iovec> pieces, size_t total, uint32_t flow) override;
   bool Poll() override;
   bool Arm() override { return true; }
-  std::optional<EventLoop::Clock::time_point> deadline() const override { return std::nullopt; }
-  void OnTime(EventLoop::Clock::time_point) override {}
+  std::optional<EventLoop::Clock::time_point> deadline() const override { return lost_ ? std::nullopt : agent_->deadline(); }
+  void OnTime(EventLoop::Clock::time_point now) override;
   void StopConnecting() override { stopping_ = true; }
   void EndOutput(Link& link) override;
   bool HasConnections() const override { return !lost_; }
@@ -94,8 +98,7 @@ class ImpiTransport final : public Transport, EventLoop::Handler {
   Engine& engine_;
   EventLoop& loop_;
   const impi::FlowLimits flow_;
-  Descriptor agent_;
-  EventLoop::Registration registration_;
+  std::unique_ptr<PacketStream> agent_;
   ImpiContextTable contexts_;
   impi::Endpoint endpoint_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by process
@@ -114,7 +117,7 @@ class ImpiTransport final : public Transport, EventLoop::Handler {
   };
   std::optional<Long> long_;
   size_t long_written_ = 0;
-  bool full_ = false;  // the socket; the loop tells when it no longer is
+  bool full_ = false;  // the stream; the loop tells when it no longer is
   bool stopping_ = false, fini_sent_ = false, lost_ = false;
 };
 
