@@ -1,5 +1,5 @@
-/* messages [--quick]: half of a round trip, and the rate of eight long messages one way, between ranks 0 and 1. A line per figure: name, bytes, value
- * (microseconds, or bytes per second). Only what MPI-1 has: LAM/MPI compiles it too. */
+/* messages [--quick]: half of a round trip, and the rate of eight long messages one way, between the first and the last rank; others wait. A line per
+ * figure: name, bytes, value (microseconds, or bytes per second). Only what MPI-1 has: LAM/MPI compiles it too. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,14 +7,14 @@
 
 enum { kLongest = 1 << 20, kWindow = 8, kBatches = 9 };
 
-static int g_rank, g_quick;
+static int g_rank, g_last, g_quick;
 static char* g_bytes; /* kWindow * kLongest */
 
 static void RoundTrip(int size) {
   MPI_Status status;
-  if (g_rank == 0) MPI_Send(g_bytes, size, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
-  MPI_Recv(g_bytes, size, MPI_BYTE, 1 - g_rank, 1, MPI_COMM_WORLD, &status);
-  if (g_rank == 1) MPI_Send(g_bytes, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+  if (g_rank == 0) MPI_Send(g_bytes, size, MPI_BYTE, g_last, 1, MPI_COMM_WORLD);
+  MPI_Recv(g_bytes, size, MPI_BYTE, g_last - g_rank, 1, MPI_COMM_WORLD, &status);
+  if (g_rank != 0) MPI_Send(g_bytes, size, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
 }
 
 static void OneWay(int size) {
@@ -23,7 +23,7 @@ static void OneWay(int size) {
   int i;
   for (i = 0; i < kWindow; i++) {
     if (g_rank == 0) {
-      MPI_Isend(g_bytes + (size_t)i * size, size, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[i]);
+      MPI_Isend(g_bytes + (size_t)i * size, size, MPI_BYTE, g_last, 2, MPI_COMM_WORLD, &requests[i]);
     } else {
       MPI_Irecv(g_bytes + (size_t)i * size, size, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[i]);
     }
@@ -57,10 +57,15 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &g_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   g_quick = argc > 1 && strcmp(argv[1], "--quick") == 0;
+  g_last = size - 1;
   g_bytes = calloc(kWindow, kLongest);
-  if (size != 2 || g_bytes == NULL) {
-    fprintf(stderr, "messages: needs 2 ranks, and memory\n");
+  if (size < 2 || g_bytes == NULL) {
+    fprintf(stderr, "messages: needs 2 ranks or more, and memory\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  if (g_rank != 0 && g_rank != g_last) {
+    MPI_Finalize();
+    return 0;
   }
   for (i = 0; i < (int)(sizeof kSizes / sizeof *kSizes); i++) {
     const double us = Measure(RoundTrip, kSizes[i], 30 + kSizes[i] / 300.0) / 2;
