@@ -1,5 +1,6 @@
 #include "impi/tester/run/options.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,9 +24,16 @@ struct Parser {
     return good ? "" : "-at '" + value + "': not the address and port of a server, such as 192.0.2.1:5678";
   }
   std::string Address(const std::string& value) {
-    options.subject.address = value;
-    return transport::SocketAddress::Parse(value, 0) ? ""
-                                                     : "-address '" + value + "': not a numeric address of this host";
+    options.subject.addresses.clear();
+    for (size_t at = 0; at <= value.size();) {
+      const size_t comma = std::min(value.find(',', at), value.size());
+      options.subject.addresses.push_back(value.substr(at, comma - at));
+      if (!transport::SocketAddress::Parse(options.subject.addresses.back(), 0)) {
+        return "-address '" + value + "': not numeric addresses of this host, with a comma between each two";
+      }
+      at = comma + 1;
+    }
+    return {};
   }
   std::string Serve(const std::string& value) {
     const auto port = ParseUpTo(value, UINT16_MAX);
@@ -51,7 +59,9 @@ struct Option {
 constexpr std::array<Option, 4> kOptions{{
     {"-at", "HOST:PORT", "a server that runs already, instead of COMMAND; it serves one job, so give one script",
      &Parser::At},
-    {"-address", "ADDRESS", "address of this host at which the client under test finds the tester (default: 127.0.0.1)",
+    {"-address", "ADDRESS,...",
+     "addresses of this host at which the client under test finds the tester; the server has the first one, and the hosts "
+     "that the tester plays have them in turn (default: 127.0.0.1)",
      &Parser::Address},
     {"-patience", "SECONDS", "limit of each step, where the script has none of its own (default: 10)",
      &Parser::Patience},

@@ -16,9 +16,9 @@ TEST(Options, OfBothTargets) {
   EXPECT_EQ(server->subject.command, (Words{"impirun", "-v"}));
   EXPECT_EQ(server->subject.patience, std::chrono::seconds(3));
   EXPECT_TRUE(server->traces);
-  const auto client = ParseOptions({"client", "--address", "192.0.2.1", "folder"});
+  const auto client = ParseOptions({"client", "--address", "192.0.2.1,::1", "folder"});
   ASSERT_TRUE(client.ok()) << client.error();
-  EXPECT_EQ(client->subject.address, "192.0.2.1");
+  EXPECT_EQ(client->subject.addresses, (std::vector<std::string>{"192.0.2.1", "::1"}));
   EXPECT_TRUE(client->subject.command.empty());
   EXPECT_TRUE(ParseOptions({"server", "-at", "192.0.2.1:5", "a.script"}).ok());
 }
@@ -33,7 +33,8 @@ TEST(Options, AWrongWordIsNamed) {
       {{"server", "-at", "192.0.2.1:5", "a.script", "--", "x"}, "give either a command"},
       {{"server", "-at", "nowhere", "a.script"}, "-at 'nowhere': not the address and port of a server"},
       {{"client", "-at", "192.0.2.1:5", "a.script"}, "-at is for a server under test"},
-      {{"client", "-address", "foo", "a.script"}, "-address 'foo': not a numeric address"},
+      {{"client", "-address", "foo", "a.script"}, "-address 'foo': not numeric addresses"},
+      {{"client", "-address", "192.0.2.1,", "a.script"}, "-address '192.0.2.1,': not numeric addresses"},
       {{"client", "-patience", "0", "a.script"}, "-patience '0': not a number of seconds"},
       {{"client", "-serve", "70000", "a.script"}, "-serve '70000': not a port"},
       {{"client", "-serve", "0", "a.script"}, "-serve needs a command"},

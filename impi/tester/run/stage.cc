@@ -73,7 +73,7 @@ class Stage final : public Play::Owner {
   void Open(const std::string& name, const HostId& address, uint16_t port) override {
     const bool to_server = script_.target == Target::kServer;
     const auto to = to_server ? server_ : SocketAddress::Parse(impi::TextOf(address), port);
-    const auto from = to_server ? std::nullopt : SocketAddress::Parse(subject_.address, 0);
+    const auto from = to_server ? std::nullopt : SocketAddress::Parse(AddressOf(name), 0);
     Socket& socket = sockets_[name];
     socket = Socket();
     socket.fd = Descriptor(to ? ::socket(to->family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1);
@@ -107,6 +107,13 @@ class Stage final : public Play::Owner {
     uint16_t port = 0;
   };
 
+  // Of the host that has this connection with the one under test.
+  const std::string& AddressOf(const std::string& connection) const {
+    for (int host = 0; host < script_.hosts(); ++host) {
+      if (HostConnection(host) == connection) return subject_.addresses[static_cast<size_t>(host) % subject_.addresses.size()];
+    }
+    return subject_.addresses[0];
+  }
   bool IsClient() const { return script_.target == Target::kClient; }
 
   static void Flush(Socket& socket) {
@@ -145,7 +152,7 @@ class Stage final : public Play::Owner {
     return {};
   }
   std::string ServerAddress() const {
-    return subject_.address + ":" + std::to_string(listeners_.at(kServerConnection).port);
+    return subject_.addresses[0] + ":" + std::to_string(listeners_.at(kServerConnection).port);
   }
   std::string Ask() {
     say_("start the client under test: client " + std::to_string(script_.under_test) + " of the server " +
@@ -185,7 +192,7 @@ class Stage final : public Play::Owner {
     if (IsClient() && !child_) setup.patience = std::max(setup.patience, kUsersPatience);
     for (int host = 0; IsClient() && host < script_.hosts(); ++host) {
       const auto found = listeners_.find(HostConnection(host));
-      setup.hosts.push_back({HostIdOf(subject_.address), found == listeners_.end() ? uint16_t{0} : found->second.port});
+      setup.hosts.push_back({HostIdOf(AddressOf(HostConnection(host))), found == listeners_.end() ? uint16_t{0} : found->second.port});
     }
     Play play(script_, std::move(setup), *this, Clock::now());
     bool exited = false;

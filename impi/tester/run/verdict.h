@@ -13,7 +13,8 @@ namespace weft::impi::tester {
 struct Subject {
   std::vector<std::string> command;   // starts it; empty: the user does
   std::string server;                 // HOST:PORT of a server that runs already, if there is no command
-  std::string address = "127.0.0.1";  // of the tester, for a client under test; IPv4 or IPv6, numeric
+  // Of the tester, for a client under test; IPv4 or IPv6, numeric. Its hosts have them in turn, the server has the first one.
+  std::vector<std::string> addresses = {"127.0.0.1"};
   std::chrono::seconds patience = Play::kPatience;
 };
 
