@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "base/descriptor.h"
+#include "base/uncancelled.h"
 #include "impi/agent/inlet.h"
 #include "impi/client/report.h"
 #include "impi/entry/hello.h"
@@ -288,13 +289,14 @@ std::vector<Client> ClientsThatTake() {
   return clients;
 }
 
-// The end of a process that has taken its host's connections, in the place of Agent: FINI to and from all hosts.
+// The end of a process that has taken its host's connections, in the place of Agent: FINI to and from all hosts. TSan does not see that descriptors are passed
+// and closed (base/uncancelled.h), so what is done with these must not be seen either.
 void Finish(FakeProcess& process) {
   std::vector<uint8_t> fini(Packet::kSize), came(Packet::kSize);
   Packet{.type = PacketType::kFini}.Serialize(std::span<uint8_t, Packet::kSize>(fini.data(), Packet::kSize));
-  for (const auto& [host, connection] : process.hosts) ASSERT_EQ(write(connection.get(), fini.data(), fini.size()), static_cast<ssize_t>(fini.size()));
+  for (const auto& [host, connection] : process.hosts) ASSERT_EQ(uncancelled::Write(connection.get(), fini.data(), fini.size()), static_cast<ssize_t>(fini.size()));
   for (const auto& [host, connection] : process.hosts) {
-    ASSERT_EQ(recv(connection.get(), came.data(), came.size(), MSG_WAITALL), static_cast<ssize_t>(came.size()));
+    ASSERT_EQ(uncancelled::Receive(connection.get(), came.data(), came.size(), MSG_WAITALL), static_cast<ssize_t>(came.size()));
     EXPECT_EQ(came, fini) << host.value;
   }
 }
@@ -330,7 +332,7 @@ std::string EndOf(const std::function<void(FakeProcess&)>& last) {
   const auto ends = RunAll(ClientsThatTake(), server.port, [&](const Job&, WorldRank rank, FakeProcess& process) {
     if (rank == WorldRank(0)) return last(process);
     char byte;
-    EXPECT_EQ(read(process.hosts.at(HostRank(0)).get(), &byte, 1), 0) << "rank " << rank.value;
+    EXPECT_EQ(uncancelled::Read(process.hosts.at(HostRank(0)).get(), &byte, 1), 0) << "rank " << rank.value;
     if (process.Say(FailReport{false, "host 0 left"}.ToCommand())) process.AwaitEnd();  // else its client has heard of it from the server
   });
   for (const int other : {1, 2}) EXPECT_NE(ends[static_cast<size_t>(other)], "") << other;
