@@ -7,7 +7,7 @@
 namespace weft::impi {
 namespace {
 
-class ServerOptionsTest : public testing::Test {
+class ServerOptionsTest : public ::testing::Test {
  protected:
   Result<ServerOptions, std::string> Parse(const std::vector<std::string>& words) {
     return ParseServerOptions(words, [this](const char* name) {
