@@ -101,7 +101,10 @@ Received Channel::ReceiveFromRing(unsigned most) {
     }
     if (received.bytes == 0 && tcp_news_->Take()) [[unlikely]] end_ = tcp_->Receive(1);
     if (end_ && IsEnd(*end_)) {
-      if (received.bytes == 0 && (look == Consumer::Look::kBusy || consumer_.empty())) return *end_;
+      if (received.bytes == 0 && (look == Consumer::Look::kBusy || consumer_.empty())) {
+        if (!references_.empty()) TellOfPassed();
+        return *end_;
+      }
       CallAgain();
     }
     if (look == Consumer::Look::kBusy) break;  // it rings
@@ -114,7 +117,7 @@ Received Channel::ReceiveFromRing(unsigned most) {
   return received;
 }
 
-// The peer may answer what it read, and the program is to hear first that it was sent.
+// The peer may answer what it read, or end the connection, and the program is to hear first that it was sent.
 void Channel::TellOfPassed() {
   const uint64_t before = RingConsumed();
   if (DropPassed() && RingConsumed() != before) sink_->OnTransmitted(consumed());

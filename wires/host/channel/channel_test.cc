@@ -115,6 +115,18 @@ TEST_F(HostChannelTest, AnAnswerIsHeardAfterItsQuestionWasSent) {
   EXPECT_GT(initiator_.sink.transmitted, payload.size());
 }
 
+// Who waits for the last message, and closes the connection then, lets its sender complete.
+TEST_F(HostChannelTest, TheEndIsHeardAfterWhatThePeerReadBeforeIt) {
+  Shake();
+  const std::string payload(50000, 'p');
+  initiator_.Send(payload);
+  initiator_.channel->Flush();
+  responder_.Receive();
+  initiator_.tcp->Ends({.kind = Received::Kind::kEnded});
+  EXPECT_EQ(initiator_.Receive().kind, Received::Kind::kEnded);
+  EXPECT_GT(initiator_.sink.transmitted, payload.size());
+}
+
 TEST_F(HostChannelTest, MemoryThatGoesAwayIsSentAsItWas) {
   Shake();
   std::string payload(50000, 'p');
