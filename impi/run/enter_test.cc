@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <functional>
 #include <string>
@@ -81,6 +83,22 @@ TEST(EnterJobTest, RefusesADescriptorThatBelongsNowhere) {
               Say(process, WelcomeOfThree());
             }),
             "");
+}
+
+TEST(EnterJobTest, SaysThatNoDescriptorIsLeftForAConnection) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const std::string found = Entering([&](int process) {
+    const int lowest_free = dup(process);
+    close(lowest_free);
+    const rlimit full{static_cast<rlim_t>(lowest_free), before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &full), 0);
+    Link(process, 1);
+    pollfd leaves{process, POLLRDHUP, 0};
+    poll(&leaves, 1, 10'000);  // until then the descriptor `process` stays in use
+  });
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(found.starts_with("a connection that the agent handed over did not come: ")) << found;
 }
 
 }  // namespace
