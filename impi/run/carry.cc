@@ -2,9 +2,8 @@
 
 #include <malloc.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,14 +14,10 @@
 
 #include "base/check.h"
 #include "base/file_limit.h"
-#include "base/hex.h"
-#include "base/high_descriptor.h"
 #include "base/passed_descriptor.h"
 #include "base/warning_limit.h"
 #include "impi/client/report.h"
 #include "impi/entry/hello.h"
-#include "impi/entry/reception.h"
-#include "impi/run/local_address.h"
 #include "pmi/launch/event_poller.h"
 #include "pmi/launch/outbox.h"
 
@@ -34,8 +29,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t kSpans = 16;                   // packets of one write
 constexpr size_t kRead = 256 << 10;             // bytes of one read
-constexpr int kBacklog = 4096;                  // processes that wait to be accepted; the kernel's limit is often the same
-constexpr milliseconds kPause{20};              // until the kernel is asked again that had no memory or descriptor
+constexpr milliseconds kPause{20};              // until the kernel is asked again that had no memory
 // Bytes of freed packets that stay in the heap. By default the kernel would get them back, and clear them again, for each few packets: three quarters of an
 // agent's time.
 constexpr int kKept = 64 << 20;
@@ -49,26 +43,16 @@ bool IsNothing(int error) { return error == EAGAIN || error == EINTR; }
 
 }  // namespace
 
-Result<AgentListener, std::string> AgentListener::Open() {
-  std::array<uint8_t, 8> random;
-  if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) return "no random numbers: " + std::string(std::strerror(errno));
-  AgentListener listener{Descriptor(LeaveRoomForSelect(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))),
-                         "@weft-impi-" + std::to_string(getpid()) + "-" + HexOf(random)};
-  const auto address = LocalAddress::Parse(listener.address);
-  WEFT_CHECK(address);
-  const int fd = listener.fd.get();
-  if (fd >= 0 && bind(fd, address->get(), address->length()) == 0 && listen(fd, kBacklog) == 0) return listener;
-  return "cannot listen for the processes of this host at " + listener.address + ": " + DescribeShortage(errno);
-}
-
 class Carrier::Impl {
  public:
   Impl(const Job& job, Carrier::Setup setup, std::map<HostRank, Descriptor> hosts, AgentListener listener)
       : job_(job),
         setup_(std::move(setup)),
         agent_(job, setup_.agent, Clock::now()),
-        reception_(setup_.ranks, geteuid()),
-        listener_(std::move(listener)),
+        entrance_(setup_.ranks, std::move(listener), poller_,
+                  {.let_in = [this](const Reception::Guest& guest, Descriptor fd) { LetIn(guest, std::move(fd)); },
+                   .warn = [this](const std::string& text) { Warn(__LINE__, text); },
+                   .no_room = [this] { NoRoom(); }}),
         block_(kRead) {
     const Job::Host& own = job.host(setup_.agent.host);
     WEFT_CHECK(setup_.ranks.size() == static_cast<size_t>(own.processes));
@@ -88,7 +72,7 @@ class Carrier::Impl {
   }
   void NoMoreProcesses(const std::string& how) {
     for (size_t place = 0; place < setup_.ranks.size(); ++place) {
-      if (reception_.HasCome(place)) continue;
+      if (entrance_.HasCome(place)) continue;
       failed_by_process_ = true;
       return Fail(job_.NameOf(std::get<WorldRank>(sockets_[place].port)) + how);
     }
@@ -105,10 +89,7 @@ class Carrier::Impl {
     for (Socket& socket : sockets_) {
       if (std::holds_alternative<WorldRank>(socket.port)) Drop(socket);
     }
-    for (auto& [connection, fd] : strangers_) poller_.Forget(fd.get());
-    strangers_.clear();
-    poller_.Forget(listener_.fd.get());
-    listener_.fd.Close();
+    entrance_.Close();
   }
   bool FailedByProcess() const {
     return failed_by_process_ || (agent_.culprit() && std::holds_alternative<WorldRank>(*agent_.culprit()));
@@ -119,7 +100,7 @@ class Carrier::Impl {
     for (Socket& socket : sockets_) {
       if (way_ == Way::kHere) Begin(socket);
     }
-    WatchListener();
+    entrance_.Open();
     Flush();
     std::optional<Clock::time_point> closes_by;
     while (!failed_ && agent_.state() != Agent::State::kFailed) {
@@ -164,7 +145,7 @@ class Carrier::Impl {
 
   int Patience(const std::optional<Clock::time_point>& closes_by) const {
     std::optional<Clock::time_point> first = closes_by;
-    for (const auto& other : {agent_.deadline(), reception_.deadline(), pauses_until_}) {
+    for (const auto& other : {agent_.deadline(), entrance_.deadline(), pauses_until_}) {
       if (other && (!first || *other < *first)) first = other;
     }
     if (!first) return -1;
@@ -173,8 +154,7 @@ class Carrier::Impl {
 
   void OnTime(Clock::time_point now) {
     agent_.OnTime(now);
-    reception_.OnTime(now);
-    Receive();
+    entrance_.OnTime(now);
     if (!pauses_until_ || *pauses_until_ > now) return;
     pauses_until_.reset();
     for (Socket& socket : sockets_) {
@@ -182,81 +162,22 @@ class Carrier::Impl {
       socket.pauses_until.reset();
       Write(socket);
     }
-    WatchListener();
   }
 
-  void Pause(std::optional<Clock::time_point>* until) {
-    const Clock::time_point when = Clock::now() + kPause;
-    *until = when;
-    if (!pauses_until_) pauses_until_ = when;
+  void Pause(Socket& socket) {
+    socket.pauses_until = Clock::now() + kPause;
+    if (!pauses_until_) pauses_until_ = socket.pauses_until;
   }
 
   // --- processes come in ---
 
-  void WatchListener() {
-    const bool wanted = listener_.fd && reception_.has_room() && !pauses_until_;
-    if (wanted == listening_) return;
-    listening_ = wanted;
-    if (!wanted) return poller_.Forget(listener_.fd.get());
-    if (!poller_.Watch(listener_.fd.get(), EPOLLIN, [this](uint32_t) { Accept(); })) NoRoom();
-  }
-
-  void Accept() {
-    Descriptor fd(AcceptOnListener(listener_.fd.get()));
-    if (!fd) {
-      if (IsShortage(errno)) {
-        Warn(__LINE__, "a process of this host has to wait until it can be accepted: " + DescribeShortage(errno));
-        Pause(&pauses_until_);
-        WatchListener();
-      }
-      return;
-    }
-    ucred peer{};
-    socklen_t length = sizeof peer;
-    if (getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return;
-    const Reception::Connection connection = next_++;
-    const int number = fd.get();
-    strangers_.emplace(connection, std::move(fd));
-    reception_.OnAccepted(connection, peer.uid, Clock::now());
-    if (!poller_.Watch(number, EPOLLIN, [this, connection, number](uint32_t) { ReadHello(connection, number); })) NoRoom();
-    Receive();
-  }
-
-  void ReadHello(Reception::Connection connection, int fd) {
-    char words[64];
-    const size_t wanted = std::min(reception_.Wants(connection), sizeof words);
-    if (wanted == 0) return;
-    const long count = pmi::ReadSome(fd, words, wanted);
-    if (count == -EAGAIN) return;
-    if (count <= 0) {
-      reception_.OnClosed(connection);
-    } else {
-      reception_.OnBytes(connection, {reinterpret_cast<const uint8_t*>(words), static_cast<size_t>(count)});
-    }
-    Receive();
-  }
-
-  void Receive() {
-    for (const Reception::Refusal& refusal : reception_.TakeRefused()) {
-      const auto found = strangers_.find(refusal.connection);
-      const int fd = found->second.get();
-      poller_.Forget(fd);
-      (void)!send(fd, refusal.last_words.data(), refusal.last_words.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      strangers_.erase(found);
-      Warn(__LINE__, refusal.why);
-    }
-    for (const Reception::Guest& guest : reception_.TakeWelcomed()) {
-      const auto found = strangers_.find(guest.connection);
-      Socket& socket = sockets_[static_cast<size_t>(guest.place)];
-      poller_.Forget(found->second.get());
-      socket.fd = std::move(found->second);
-      socket.unsaid = setup_.welcome.size();
-      strangers_.erase(found);
-      if (way_ == Way::kOpen) ChooseWay(socket, guest.takes_connections);
-      Begin(socket);
-      Write(socket);
-    }
-    WatchListener();
+  void LetIn(const Reception::Guest& guest, Descriptor fd) {
+    Socket& socket = sockets_[static_cast<size_t>(guest.place)];
+    socket.fd = std::move(fd);
+    socket.unsaid = setup_.welcome.size();
+    if (way_ == Way::kOpen) ChooseWay(socket, guest.takes_connections);
+    Begin(socket);
+    Write(socket);
   }
 
   // The only process of this host has come.
@@ -370,7 +291,7 @@ class Carrier::Impl {
     if (wrote < 0) {
       socket.full = IsNothing(errno) || IsPassing(errno);
       socket.deaf = !socket.full;
-      if (IsPassing(errno)) Pause(&socket.pauses_until);
+      if (IsPassing(errno)) Pause(socket);
       return;
     }
     if (socket.unsaid == 0) return agent_.Wrote(socket.port, static_cast<size_t>(wrote), Clock::now());
@@ -415,19 +336,15 @@ class Carrier::Impl {
   const Job& job_;
   const Carrier::Setup setup_;
   Agent agent_;
-  Reception reception_;
-  AgentListener listener_;
-  bool listening_ = false;
+  pmi::EventPoller poller_;
+  Entrance entrance_;
   Way way_ = Way::kHere;
   CommandReader reports_{kLongestReport};
   bool over_ = false;  // the process that carried the packets says so
   std::vector<uint8_t> block_;
-  pmi::EventPoller poller_;
   std::vector<Socket> sockets_;            // first of processes, then of hosts
   std::map<HostRank, size_t> host_at_;     // in sockets_
-  std::map<Reception::Connection, Descriptor> strangers_;  // they have not said their rank
-  Reception::Connection next_ = 0;
-  std::optional<Clock::time_point> pauses_until_;  // of a socket or the listener, for kPause
+  std::optional<Clock::time_point> pauses_until_;  // the first of a socket's
   WarningLimit warnings_;
   std::optional<std::string> failed_;
   bool failed_by_process_ = false;

@@ -12,20 +12,11 @@
 #include <vector>
 
 #include "base/descriptor.h"
-#include "base/result.h"
 #include "impi/agent/agent.h"
 #include "impi/job/job.h"
+#include "impi/run/entrance.h"
 
 namespace weft::impi {
-
-// Where the processes of a host reach its agent.
-struct AgentListener {
-  Descriptor fd;        // a Unix stream socket that does not block
-  std::string address;  // the value of kAgentVariable
-
-  // Why not: a sentence.
-  static Result<AgentListener, std::string> Open();
-};
 
 // The sockets of an Agent, in one thread, until its job ends: those of the other hosts, and those of the processes of this host, which come in at a listener.
 // A round costs as much as there are ready sockets, not open ones.

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -111,7 +112,9 @@ class OwnAgentTest : public ::testing::Test, EventLoop::Handler {
       const ssize_t got = end.agent->Receive(block);
       ended_ = got == 0;
       if (got <= 0) {
-        if (got < 0) EXPECT_EQ(errno, EAGAIN);
+        if (got < 0) {
+          EXPECT_EQ(errno, EAGAIN);
+        }
         return std::nullopt;
       }
       end.came.insert(end.came.end(), block.begin(), block.begin() + got);
@@ -220,6 +223,24 @@ TEST_F(OwnAgentTest, AHostThatLeavesIsReported) {
   EXPECT_EQ(failure.why, "host 1 of client 1 (192.0.2.2) left before it sent FINI; its own messages may say why");
   EXPECT_EQ(Send(0, DataOf(0, 1, 5, 1)), -1);
   EXPECT_EQ(errno, EPIPE);
+}
+
+TEST_F(OwnAgentTest, AHostThatStaysSilentAtTheEndIsReported) {
+  Make(2);
+  OwnAgent& agent = *ends_[0]->agent;
+  EXPECT_FALSE(agent.deadline()) << "a job may take as long as it takes";
+  ASSERT_GT(Send(0, Fini()), 0);
+  const auto limit = agent.deadline();
+  ASSERT_TRUE(limit);
+  agent.OnTime(*limit - std::chrono::milliseconds(1));
+  EXPECT_FALSE(Receive(0));
+  EXPECT_FALSE(ended_);
+  agent.OnTime(*limit);
+  EXPECT_FALSE(Receive(0));
+  EXPECT_TRUE(ended_);
+  const impi::FailReport failure = Failure(0);
+  EXPECT_FALSE(failure.by_process);
+  EXPECT_NE(failure.why.find("host 1 of client 1 (192.0.2.2)"), std::string::npos) << failure.why;
 }
 
 TEST_F(OwnAgentTest, AWrongPacketOfAHostIsReported) {
