@@ -89,6 +89,8 @@ class Host {
   virtual void Sent(Request& request) = 0;
   // All data of a Read, or the result of an atomic operation, is in place.
   virtual void ReadDone(Request& request) = 0;
+  // Before ReadDone(): this end has copied the data out of the peer's memory by itself, and nothing of it was received.
+  virtual void Fetched(const Request& /*request*/) {}
 
   // The program has unmapped the memory of the oldest receive that is being filled. The stream ends.
   virtual void ReceiveIsGone() {}

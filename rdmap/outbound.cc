@@ -238,6 +238,7 @@ bool Outbound::FetchByOurselves(Request& request, llp::UlpduWriter& out) {
   host_.Started(request);
   ++account_.answers;
   OnAnswered(sent_sequence_);
+  host_.Fetched(request);
   host_.ReadDone(request);
   return true;
 }

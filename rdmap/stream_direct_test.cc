@@ -101,6 +101,7 @@ TEST_F(FetchedReadTest, IsDoneAtOnceAndThePeerHearsNothing) {
   const uint64_t before = from_.stream.answers();
   Transmit();
   EXPECT_EQ(from_.host.reads_done, std::vector{0});
+  EXPECT_EQ(from_.host.fetched_bytes, 10u);
   EXPECT_EQ(from_.host.FindRegion(ddp::STag(8))->bytes[9], 42);
   EXPECT_EQ(from_.host.FindRegion(ddp::STag(8))->bytes[10], 0);
   EXPECT_TRUE(from_.wire.empty());

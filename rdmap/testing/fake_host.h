@@ -73,6 +73,7 @@ class FakeHost final : public Host {
   void Started(Request& request) override;
   void Sent(Request& request) override;
   void ReadDone(Request& request) override;
+  void Fetched(const Request& request) override { fetched_bytes += request.length; }
   void SinkIsGone(Request& /*request*/) override { ++sinks_gone; }
   bool ReceivesExhausted() const override { return receives_taken == receives_.size(); }
   Result<uint64_t, AccessError> Atomic(ddp::STag stag, ddp::TaggedOffset offset, const AtomicOperation& operation) override;
@@ -92,6 +93,7 @@ class FakeHost final : public Host {
 
   std::vector<Arrival> arrivals;
   int sinks_gone = 0;
+  uint64_t fetched_bytes = 0;
   std::vector<int> started, sent, reads_done;  // ids, 0 for the first posted
   size_t receives_taken = 0;
   size_t resolved = 0;  // calls of Resolve

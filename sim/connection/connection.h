@@ -120,6 +120,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, privat
   void Started(rdmap::Request& request) override { parts_.requester.Started(); }
   void Sent(rdmap::Request& request) override;
   void ReadDone(rdmap::Request& request) override { Sent(request); }
+  void Fetched(const rdmap::Request& request) override { parts_.counters.bytes_fetched.Add(request.length); }
   void ReceiverNotReady(rdmap::Request& request, uint8_t timer) override;
   void ReceiveIsGone() override;
   void SinkIsGone(rdmap::Request& request) override { sink_gone_ = parts_.requester.CountOf(request); }

@@ -729,7 +729,7 @@ QueuePairSnapshot QueuePair::Snapshot() {
                              .receives_posted = responder_.queue().posted(),
                              .receives_completed = responder_.queue().completed(),
                              .bytes_sent = counters_.bytes_sent.value(),
-                             .bytes_received = counters_.bytes_received.value(),
+                             .bytes_received = counters_.bytes_received.value() + counters_.bytes_fetched.value(),
                              .errors = counters_.errors.value(),
                              .retries = counters_.retries.value(),
                              .rnr = counters_.rnr.value()};

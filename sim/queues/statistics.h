@@ -23,6 +23,7 @@ class Counter {
 // Counters of a queue pair since its creation, in addition to its queues' positions.
 struct QueuePairCounters {
   Counter bytes_sent, bytes_received;  // on the wire, without start-up frames
+  Counter bytes_fetched;               // of Reads, which this end copied out of the peer's memory itself
   Counter errors;                      // completions with a status other than success
   Counter retries;                     // messages sent again because the receiver was not ready
   Counter rnr;                         // receiver-not-ready answers, sent and received
@@ -38,7 +39,7 @@ struct QueuePairSnapshot {
   std::string wire;               // what carries its connection: "tcp", "sctp", "host"; empty: it has none
   uint64_t sends_posted = 0, sends_completed = 0;
   uint64_t receives_posted = 0, receives_completed = 0;
-  uint64_t bytes_sent = 0, bytes_received = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;  // with what was fetched
   uint64_t errors = 0, retries = 0, rnr = 0;
 };
 

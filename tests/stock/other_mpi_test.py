@@ -16,7 +16,7 @@ from namespaces import NamespaceTest
 OVER_CONNECTIONS = {"UCX_TLS": "rc_v,self", "UCX_NET_DEVICES": "weft_lo:1"}
 OVER_DATAGRAMS = {"UCX_TLS": "ud_v,self", "UCX_NET_DEVICES": "weft_lo:1"}
 OVER_ALL = {"UCX_TLS": "ib,self"}
-TWO_SIDED_BYTES, ONE_SIDED_BYTES = 10 << 20, 2_000_000  # that each of the ranks sends
+TWO_SIDED_BYTES, ONE_SIDED_BYTES = 10 << 20, 2_000_000  # that each of the ranks receives
 
 
 class MpiTest(NamespaceTest):
@@ -40,15 +40,15 @@ class MpiTest(NamespaceTest):
 
     def settings(self):
         # Open MPI's sockets have their names' length limited; a test's own directory may have too long a name.
-        return {"WEFT_STATS": "1", "TMPDIR": self.directory, "HOME": self.directory}
+        return {"WEFT_STATS": "1", "TMPDIR": self.directory, "HOME": self.directory, **stock.ucx_settings()}
 
     def check(self, process, kind, least):
         self.await_success(process)
         self.expect("right\n" in process.output, "the program did not get to its end")
         self.expect(process.output.count("weft: statistics of mpi_program ") == 2, "not both ranks used Weft")
-        # The ranks' lines may be mixed.
-        sent = sorted(int(n) for n in re.findall(rf"weft: +qp \S+ {kind} .*; (\d+) bytes sent", process.output))
-        self.expect(sum(sent) >= 2 * least, f"{kind} queue pairs sent {sum(sent)} bytes, expected {2 * least}")
+        # The ranks' lines may be mixed. What a rank reads out of the other's memory was received, and nobody sent it.
+        received = sum(int(n) for n in re.findall(rf"weft: +qp \S+ {kind} .* bytes sent, (\d+) received", process.output))
+        self.expect(received >= 2 * least, f"{kind} queue pairs received {received} bytes, expected {2 * least}")
 
 
 class Mpich(MpiTest):
@@ -88,10 +88,18 @@ class OpenMpi(MpiTest):
         parameters = {"pml": "ucx", "osc": "ucx", "btl": "self", "opal_common_ucx_tls": "any", "opal_common_ucx_devices": "any"}
         self.check(self.start(self.command(parameters, what), **self.settings(), **OVER_CONNECTIONS), "RC", least)
 
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        info = subprocess.run(["ompi_info"], capture_output=True, text=True, check=True).stdout
+        # Open MPI 5 has no one-sided operations by messages any more, and its launcher takes no loopback interface.
+        cls.is_before_5 = re.search(r"MCA osc: pt2pt ", info) is not None
+
     def over_libfabric(self, what, least):
         one, _ = self.pair()  # for an interface that is not the loopback
-        parameters = {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": "verbs;ofi_rxm", "osc": "pt2pt", "btl": "self",
-                      "oob_tcp_if_include": "lo"}
+        parameters = {"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": "verbs;ofi_rxm", "btl": "self"}
+        if self.is_before_5:
+            parameters |= {"osc": "pt2pt", "oob_tcp_if_include": "lo"}
         self.check(self.start_in(one, self.command(parameters, what), **self.settings()), "RC", least)
 
     def test_messages_over_ucx(self):
@@ -104,6 +112,8 @@ class OpenMpi(MpiTest):
         self.over_libfabric("two-sided", TWO_SIDED_BYTES)
 
     def test_one_sided_operations_over_libfabric(self):
+        if not self.is_before_5:
+            self.skipTest("Open MPI 5 wants a provider for them that promises more than verbs;ofi_rxm does (docs/supported.md)")
         self.over_libfabric("one-sided", ONE_SIDED_BYTES)
 
 

@@ -127,7 +127,7 @@ class Transparency(PathsTest):
         self.assertEqual(self.output("sh", "-c", "echo $LD_PRELOAD", WEFT_PATHS="off"), "\n")
 
     def test_other_paths_are_the_kernels(self):
-        for command in (["ls", "-ld", "/", "/dev/null", "/sys/class/net", "/tmp"], ["cat", "/proc/sys/kernel/osrelease"],
+        for command in (["stat", "-c", "%A %h %U %G %s %n", "/", "/dev/null", "/sys/class/net", "/tmp"], ["cat", "/proc/sys/kernel/osrelease"],
                         ["readlink", "-f", "/proc/self/root"], ["stat", "-c", "%i %F %t:%T", "/dev/null", "/dev/zero", "/etc/passwd"]):
             plain = weft_run(command, under_weft=False)
             ours = weft_run(command)

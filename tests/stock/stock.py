@@ -73,6 +73,13 @@ def as_ordinary_user():
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all"]
 
 
+@functools.lru_cache(maxsize=None)
+def ucx_settings():
+    """What a UCX needs whose fences, by default, are flushes that rc_verbs has with mlx5 adapters only (1.17 and later; docs/supported.md)."""
+    known = subprocess.run(["ucx_info", "-c"], capture_output=True, text=True).stdout
+    return {"UCX_FENCE_MODE": "weak"} if "UCX_FENCE_MODE=" in known else {}
+
+
 def weft_run():
     """In front of a program. STOCK_USER=ordinary: as a user without privileges, whoever runs the tests."""
     if os.environ.get("STOCK_USER") == "ordinary" and os.geteuid() == 0:

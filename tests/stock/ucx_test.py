@@ -38,7 +38,7 @@ class UcxTest(stock.StockTest):
         with tempfile.NamedTemporaryFile("w") as batch:
             batch.writelines(f"t{number} {test}\n" for number, test in enumerate(tests))
             batch.flush()
-            settings = {"UCX_LOG_LEVEL": "info", "WEFT_STATS": "1", **settings}
+            settings = {"UCX_LOG_LEVEL": "info", "WEFT_STATS": "1", **stock.ucx_settings(), **settings}
             common = f"ucx_perftest {without_mpi()} {options} -p {{port}} -b {batch.name} -n {TIMES} -w 5"
             outputs = self.run_pair(common, common + " 127.0.0.1", server_settings=settings, client_settings=settings)
         self.expect(outputs[1].count("Final:") == len(tests), f"{outputs[1].count('Final:')} results of {len(tests)} tests")
