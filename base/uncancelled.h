@@ -56,7 +56,14 @@ inline int PollNow(pollfd* fds, nfds_t count) {
   const timespec no_time{};
   return static_cast<int>(syscall(SYS_ppoll, fds, count, &no_time, nullptr, size_t{0}));
 }
+#if defined(__SANITIZE_THREAD__)  // it has to see that the number is free for another thread
+inline int Close(int fd) {
+  const Scope scope;
+  return close(fd);
+}
+#else
 inline int Close(int fd) { return static_cast<int>(syscall(SYS_close, fd)); }
+#endif
 #else
 inline ssize_t Read(int fd, void* into, size_t length) { return read(fd, into, length); }
 inline ssize_t Write(int fd, const void* from, size_t length) { return write(fd, from, length); }

@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +24,7 @@ using namespace weft::impi::tester;
 using Words = std::vector<std::string>;
 constexpr int kWrong = 2;  // exit status for a wrong command line or script
 
-volatile sig_atomic_t g_stopped = 0;  // by a signal
+std::atomic<int> g_stopped = 0;  // by a signal; the page has a thread that looks
 
 // The implementation under test has a process group of its own: a signal to this program has to end it, too.
 void EndOnSignals() {
