@@ -56,9 +56,13 @@ SocketAddress Reachable(const SocketAddress& destination) {
 
 }  // namespace
 
+// An acceptor has had it since its request. Its program may read it while another thread of it fetches the next event.
 void Identifier::SetSource(const SocketAddress& address) {
-  Store(Unmapped(address), &route.addr.src_storage);
-  route.addr.addr.ibaddr.sgid = ToGid(address);
+  const SocketAddress shown = Unmapped(address);
+  const ibv_gid gid = ToGid(address);
+  if (Load(route.addr.src_storage) == shown && memcmp(&route.addr.addr.ibaddr.sgid, &gid, sizeof gid) == 0) return;
+  Store(shown, &route.addr.src_storage);
+  route.addr.addr.ibaddr.sgid = gid;
 }
 
 void Identifier::SetDestination(const SocketAddress& address) {

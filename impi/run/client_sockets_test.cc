@@ -25,6 +25,7 @@
 #include "impi/entry/hello.h"
 #include "impi/entry/welcome.h"
 #include "impi/job/announcement.h"
+#include "impi/job/testing/jobs.h"
 #include "impi/run/carry.h"
 #include "impi/run/connect.h"
 #include "impi/run/enter.h"
@@ -217,6 +218,33 @@ TEST(ImpiClientSockets, ThreeClientsExchangePacketsAndEnd) {
   ServerProcess server(3);
   EXPECT_EQ(RunAll({{0, 2}, {1, 1}, {2, 3}}, server.port, Exchange), (std::vector<std::string>{"", "", ""}));
   EXPECT_EQ(server.Wait(), 0);
+}
+
+// A message goes into the empty socket of the process with each.
+TEST(ImpiClientSockets, SoManyHostsAreHandedOverAndWithMoreTheAgentCarriesThePackets) {
+  for (const int others : {1, 64, 65, 300}) {
+    const auto announced = testing::Announcements({{1}, std::vector<int>(static_cast<size_t>(others), 1)});
+    const Job job = testing::JobOf(announced, 0);
+    std::map<HostRank, Descriptor> hosts;
+    std::vector<Descriptor> theirs;
+    for (int host = 1; host <= others; ++host) {
+      int ends[2];
+      ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+      hosts.emplace(HostRank(host), Descriptor(ends[0]));
+      theirs.emplace_back(ends[1]);
+    }
+    auto agent = AgentListener::Open();
+    ASSERT_TRUE(agent.ok());
+    std::thread program([&, address = agent->address] {
+      const auto entered = EnterJob(address, {.rank = 0, .takes_connections = true});
+      ASSERT_TRUE(entered.ok()) << entered.error();
+      EXPECT_EQ(entered->hosts.size(), others <= 64 ? static_cast<size_t>(others) : 0U);
+    });
+    Carrier carrier(job, {.agent = {.host = HostRank(0)}, .ranks = {0}, .welcome = Welcome::Serialize(ClientRank(0), 2, testing::Tell(announced), {0}, 0), .warn = {}},
+                    std::move(hosts), std::move(*agent));
+    EXPECT_EQ(carrier.Run(), "rank 0 (192.0.2.1/100) of client 0 ended without MPI_Finalize");
+    program.join();
+  }
 }
 
 TEST(ImpiClientSockets, AClientWithAWrongKeyIsTold) {

@@ -47,6 +47,8 @@ class Dapl(NamespaceTest):
         self.transfer("cma", self.TRANSACTIONS, WEFT_LLP="sctp")
 
     def test_transactions_over_queue_pairs_that_connect_themselves(self):
+        if self.sanitizer == "tsan":
+            self.skipTest("libdaploscm destroys a mutex of its own that another thread of it has just used")
         self.transfer("scm", self.TRANSACTIONS)
 
 
