@@ -1,6 +1,5 @@
 #include "mpi_hybrid/p2p/process_device.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,17 +75,7 @@ EngineLimits LimitsFromEnvironment() {
 // who did.
 int RanksOnOurProcessors(const Job& job) {
   const shm::NodeSegment* const node = shm::ThisNode();
-  cpu_set_t ours, theirs, both;
-  if (node == nullptr || sched_getaffinity(0, sizeof(ours), &ours) != 0) return job.ranks_on_host;
-  int ranks = job.ranks_on_host;
-  for (int place = 0; place < node->places(); ++place) {
-    if (place == node->place() || !node->PlaceOf(node->ProcessAt(place))) continue;
-    const pid_t pid = node->PidOf(place);
-    if (pid == 0 || sched_getaffinity(pid, sizeof(theirs), &theirs) != 0) continue;
-    CPU_AND(&both, &ours, &theirs);
-    if (CPU_COUNT(&both) == 0) --ranks;
-  }
-  return ranks;
+  return node == nullptr ? job.ranks_on_host : std::max(1, job.ranks_on_host - node->Elsewhere());
 }
 
 // Whether the kernel shares processors between sessions, and hands one on (sched_yield(2)) to nobody of another: sched(7), "The autogroup feature".

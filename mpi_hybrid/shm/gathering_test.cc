@@ -67,9 +67,9 @@ TEST_F(GatheringTest, AllRanksOfAHostHaveItsMemory) {
   for (size_t rank = 0; rank < 5; ++rank) {
     ASSERT_NE(segments_[rank], nullptr) << whys_[rank];
     for (int other = 0; other < 5; ++other) EXPECT_EQ(segments_[rank]->PlaceOf(other), other);
-    segments_[rank]->OfPlace(Area::kWindows, static_cast<int>(rank))[5] = static_cast<uint8_t>(40 + rank);
+    segments_[rank]->OfPlace(static_cast<int>(rank))[5] = static_cast<uint8_t>(40 + rank);
   }
-  for (int rank = 0; rank < 5; ++rank) EXPECT_EQ(segments_[0]->OfPlace(Area::kWindows, rank)[5], 40 + rank);
+  for (int rank = 0; rank < 5; ++rank) EXPECT_EQ(segments_[0]->OfPlace(rank)[5], 40 + rank);
 }
 
 TEST_F(GatheringTest, WhoDoesNotKnowTheSecretOrIsNotOfThisHostGetsNothing) {

@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "mpi_hybrid/shm/affinity_table.h"
+
 namespace weft::mpi::shm {
 
-// The layout of a host's segment, from the front: a header; one slot per place; areas with memory for each place and
-// for each pair of places; ranges that are allocated while the job runs. Pages that were never touched take no memory.
+// The layout of a host's segment, from the front: a header; one slot per place; the table of affinities; memory for the
+// messages of each place and of each pair of places; ranges that are allocated while the job runs. Pages that were never
+// touched take no memory.
 //
 // Every process of the job on this host can write all of it. A process that reads a length, an index or a state that
 // another process may have written copies the value and checks the copy.
@@ -18,22 +21,12 @@ inline constexpr size_t kLine = 64;    // bytes of a cache line
 inline constexpr size_t kPage = 4096;
 inline constexpr int kMostPlaces = 1024;
 
-// The user of an area, which defines its contents. Zero at the start.
-enum class Area : uint8_t { kMessages, kCollectives, kWindows };
-inline constexpr size_t kAreas = 3;
-
-struct AreaSize {
-  size_t place;  // bytes for each place
-  size_t pair;   // bytes for each ordered pair of places
-};
-inline constexpr AreaSize kAreaSizes[kAreas] = {
-    {.place = 1 << 20, .pair = kPage},  // cells; rings
-    {.place = 1 << 20, .pair = 0},
-    {.place = 1 << 16, .pair = 0},
-};
+// Bytes for the messages of each place (cells), and of each ordered pair of places (rings). Zero at the start; p2p/shm
+// defines the contents.
+inline constexpr size_t kPlaceBytes = 1 << 20, kPairBytes = kPage;
 
 struct Header {
-  static constexpr uint64_t kMagic = 0x3167'6573'7466'6577;  // "weftseg1"
+  static constexpr uint64_t kMagic = 0x3267'6573'7466'6577;  // "weftseg2"
 
   uint64_t magic;
   uint32_t places;
@@ -44,7 +37,7 @@ struct Header {
 // `attention`.
 struct alignas(kLine) Slot {
   enum Presence : uint32_t { kAbsent = 0, kJoined = 1, kLeft = 2 };
-  enum Attention : uint32_t { kAsleep = 1 };  // the other bits are for the user of Area::kMessages
+  enum Attention : uint32_t { kAsleep = 1 };  // the other bits are for p2p/shm
 
   // kJoined publishes the fields below: stored with release by the process (TakePlace), loaded with acquire by the
   // others (Settle, PidOf)
@@ -66,21 +59,12 @@ inline constexpr size_t kHeaderBytes = kPage;
 
 constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
-// SlotsEnd: bytes in front of the areas. AreaBytes: bytes of an area.
-constexpr size_t SlotsEnd(size_t places) { return RoundUp(kHeaderBytes + places * sizeof(Slot), kPage); }
-constexpr size_t AreaBytes(Area area, size_t places) {
-  const AreaSize& size = kAreaSizes[static_cast<size_t>(area)];
-  return places * size.place + places * places * size.pair;
-}
-constexpr size_t AreaStart(Area area, size_t places) {
-  size_t at = SlotsEnd(places);
-  for (size_t i = 0; i < static_cast<size_t>(area); ++i) at += AreaBytes(static_cast<Area>(i), places);
-  return at;
-}
-// Bytes of all parts with a fixed place.
-constexpr size_t FixedBytes(size_t places) {
-  return AreaStart(Area::kWindows, places) + AreaBytes(Area::kWindows, places);
-}
+// Offsets of the parts with a fixed place.
+constexpr size_t AffinitiesStart(size_t places) { return RoundUp(kHeaderBytes + places * sizeof(Slot), kPage); }
+constexpr size_t PlacesStart(size_t places) { return RoundUp(AffinitiesStart(places) + places * sizeof(Affinity), kPage); }
+constexpr size_t PairsStart(size_t places) { return PlacesStart(places) + places * kPlaceBytes; }
+// Bytes of all of them.
+constexpr size_t FixedBytes(size_t places) { return PairsStart(places) + places * places * kPairBytes; }
 
 }  // namespace weft::mpi::shm
 

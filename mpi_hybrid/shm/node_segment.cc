@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -111,6 +112,7 @@ bool NodeSegment::TakePlace(std::string* why) {
   std::copy(bell_.name().begin(), bell_.name().end(), slot.bell_name);
   std::copy(bell_.key().begin(), bell_.key().end(), slot.bell_key);
   slot.attention = 0;
+  if (cpu_set_t ours; sched_getaffinity(0, sizeof(ours), &ours) == 0) affinities().Add(ours);
   slot.presence.store(Slot::kJoined, std::memory_order_release);
   has_place_ = true;
   return true;
@@ -154,15 +156,18 @@ void NodeSegment::Leave() {
   }
 }
 
-uint8_t* NodeSegment::OfPlace(Area area, int place) const {
-  return fixed_.data() + AreaStart(area, ranks_.size()) +
-         static_cast<size_t>(place) * kAreaSizes[static_cast<size_t>(area)].place;
+int NodeSegment::Elsewhere() const {
+  cpu_set_t ours;
+  return sched_getaffinity(0, sizeof(ours), &ours) == 0 ? affinities().ElsewhereThan(ours) : 0;
 }
 
-uint8_t* NodeSegment::OfPair(Area area, int from, int to) const {
-  const AreaSize& size = kAreaSizes[static_cast<size_t>(area)];
+uint8_t* NodeSegment::OfPlace(int place) const {
+  return fixed_.data() + PlacesStart(ranks_.size()) + static_cast<size_t>(place) * kPlaceBytes;
+}
+
+uint8_t* NodeSegment::OfPair(int from, int to) const {
   const size_t pair = static_cast<size_t>(from) * ranks_.size() + static_cast<size_t>(to);
-  return fixed_.data() + AreaStart(area, ranks_.size()) + ranks_.size() * size.place + pair * size.pair;
+  return fixed_.data() + PairsStart(ranks_.size()) + pair * kPairBytes;
 }
 
 std::optional<uint64_t> NodeSegment::Reserve(uint64_t bytes) {

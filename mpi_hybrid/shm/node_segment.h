@@ -15,6 +15,7 @@
 
 #include "mpi_hybrid/core/descriptor.h"
 #include "mpi_hybrid/core/process_table.h"
+#include "mpi_hybrid/shm/affinity_table.h"
 #include "mpi_hybrid/shm/bell.h"
 #include "mpi_hybrid/shm/layout.h"
 
@@ -80,11 +81,13 @@ class NodeSegment {
   pid_t PidOf(int place) const;
   // This process no longer receives anything through the segment.
   void Leave();
+  // How many of the processes that joined may run on none of the processors on which this thread may run.
+  int Elsewhere() const;
 
   // --- memory ---
-  // kAreaSizes[area].place or .pair bytes, aligned to a page.
-  uint8_t* OfPlace(Area area, int place) const;
-  uint8_t* OfPair(Area area, int from, int to) const;
+  // kPlaceBytes or kPairBytes, aligned to a page.
+  uint8_t* OfPlace(int place) const;
+  uint8_t* OfPair(int from, int to) const;
 
   // Allocates `bytes` of the segment, rounded up to pages of the kernel, that no other process uses and that are zero.
   // Returns the offset, which the caller tells the other processes so that they can map it. Pages take no memory until
@@ -124,7 +127,7 @@ class NodeSegment {
     if (SlotAt(place).attention.load(std::memory_order_seq_cst) & Slot::kAsleep) [[unlikely]]
       WakeUp(place);
   }
-  // The attention word of a place, whose other bits belong to the user of Area::kMessages.
+  // The attention word of a place, whose other bits belong to p2p/shm.
   std::atomic<uint32_t>& attention_of(int place) const { return SlotAt(place).attention; }
   // The processor that it runs on, for Processors.
   std::atomic<uint32_t>& processor_of(int place) const { return SlotAt(place).processor; }
@@ -135,6 +138,9 @@ class NodeSegment {
   bool Attach(std::string* why);
   bool TakePlace(std::string* why);
   void WakeUp(int place) const;
+  AffinityTable affinities() const {
+    return AffinityTable({reinterpret_cast<Affinity*>(fixed_.data() + AffinitiesStart(ranks_.size())), ranks_.size()});
+  }
   Header& header() const { return *reinterpret_cast<Header*>(fixed_.data()); }
   Slot& SlotAt(int place) const {
     return *reinterpret_cast<Slot*>(fixed_.data() + kHeaderBytes + static_cast<size_t>(place) * sizeof(Slot));

@@ -55,14 +55,12 @@ TEST_F(NodeSegmentTest, ThoseWhoJoinedAreThereForAllAndNobodyElse) {
 TEST_F(NodeSegmentTest, WhatOneWritesTheOthersRead) {
   const auto second = Join(1);
   ASSERT_NE(second, nullptr) << why_;
-  for (const Area area : {Area::kMessages, Area::kCollectives, Area::kWindows}) {
-    std::strcpy(reinterpret_cast<char*>(first_->OfPlace(area, 2)), "to all");
-    EXPECT_STREQ(reinterpret_cast<char*>(second->OfPlace(area, 2)), "to all");
-    EXPECT_EQ(*second->OfPlace(area, 1), 0);
-  }
-  std::strcpy(reinterpret_cast<char*>(first_->OfPair(Area::kMessages, 0, 1)), "to one");
-  EXPECT_STREQ(reinterpret_cast<char*>(second->OfPair(Area::kMessages, 0, 1)), "to one");
-  EXPECT_EQ(*second->OfPair(Area::kMessages, 1, 0), 0);
+  std::strcpy(reinterpret_cast<char*>(first_->OfPlace(2)), "to all");
+  EXPECT_STREQ(reinterpret_cast<char*>(second->OfPlace(2)), "to all");
+  EXPECT_EQ(*second->OfPlace(1), 0);
+  std::strcpy(reinterpret_cast<char*>(first_->OfPair(0, 1)), "to one");
+  EXPECT_STREQ(reinterpret_cast<char*>(second->OfPair(0, 1)), "to one");
+  EXPECT_EQ(*second->OfPair(1, 0), 0);
 }
 
 TEST_F(NodeSegmentTest, ARangeIsOfTheOneWhoReservedItAndOfThoseWhoAreTold) {

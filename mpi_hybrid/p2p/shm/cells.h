@@ -10,7 +10,7 @@
 
 namespace weft::mpi::shm {
 
-// How to reach a process: the first page of its part of Area::kMessages. The process writes its own line before the
+// How to reach a process: the first page of its part of the segment. The process writes its own line before the
 // job's fence; processes that connect to it write the rest.
 struct PlaceCard {
   // kLost: it ended without a goodbye; kOverwritten: its words were overwritten
@@ -31,13 +31,13 @@ struct PlaceCard {
 static_assert(sizeof(PlaceCard) <= kPage);
 
 inline constexpr size_t kCellBytes = 8192;
-inline constexpr size_t kCells = (kAreaSizes[static_cast<size_t>(Area::kMessages)].place - kPage) / kCellBytes;
+inline constexpr size_t kCells = (kPlaceBytes - kPage) / kCellBytes;
 
 // The cells behind the card: the process writes them, and its peers read them. Only the owner knows which are free, in
 // its own memory. The cell that was returned last is used first, because it is in the cache.
 class Cells {
  public:
-  // `area`: the process's part of Area::kMessages.
+  // `area`: the process's part of the segment.
   explicit Cells(uint8_t* area) : first_(area + kPage) {
     for (size_t i = 0; i < kCells; ++i) free_list_[i] = static_cast<uint16_t>(kCells - 1 - i);
   }

@@ -19,7 +19,6 @@ namespace weft::mpi::shm {
 namespace {
 
 constexpr EngineLimits kLimits = {.eager = 30'000, .window = 400'000, .chunk = 200'000};
-constexpr size_t kAreaBytes = kAreaSizes[static_cast<size_t>(Area::kMessages)].place;
 
 struct Fixture final : ShmConnection::Owner {
   Fixture() : engine(0, kLimits), comm(new Comm) {
@@ -104,7 +103,7 @@ struct Fixture final : ShmConnection::Owner {
   std::vector<uint8_t> sent = std::vector<uint8_t>(180'000);
   std::vector<std::vector<uint8_t>> received;
   std::vector<Request*> requests;
-  std::vector<uint8_t> area = std::vector<uint8_t>(kAreaBytes), its_area = std::vector<uint8_t>(kAreaBytes);
+  std::vector<uint8_t> area = std::vector<uint8_t>(kPlaceBytes), its_area = std::vector<uint8_t>(kPlaceBytes);
   std::vector<uint8_t> staging = std::vector<uint8_t>(1000);
   std::unique_ptr<RingPage> out{new RingPage{}}, in{new RingPage{}};
   std::atomic<uint32_t> attention{Slot::kAsleep}, stay{0};

@@ -24,7 +24,7 @@ ShmTransport::ShmTransport(NodeSegment& node, Engine& engine, EventLoop& loop, s
       in_place_from_(in_place_from),
       own_attention_(node.attention_of(node.place())),
       staging_(kStaging),
-      cells_(node.OfPlace(Area::kMessages, node.place())) {
+      cells_(node.OfPlace(node.place())) {
   const Nonce cookie = NewNonce();
   static_assert(sizeof(cookie) >= sizeof(cookie_));
   std::copy_n(cookie.begin(), sizeof(cookie_), cookie_);
@@ -63,7 +63,7 @@ void ShmTransport::Open(Link& link, int place) {
   const ShmConnection::Memory memory = {.out = Ring(node_.place(), place),
                                         .in = Ring(place, node_.place()),
                                         .cells = cells_,
-                                        .its_area = node_.OfPlace(Area::kMessages, place),
+                                        .its_area = node_.OfPlace(place),
                                         .its_attention = node_.attention_of(place),
                                         .its_stay = card.stays};
   auto peer = std::make_unique<Peer>(*this, link, place, memory);

@@ -81,8 +81,8 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
     ShmConnection connection;
   };
 
-  PlaceCard& CardOf(int place) const { return *reinterpret_cast<PlaceCard*>(node_.OfPlace(Area::kMessages, place)); }
-  RingPage& Ring(int from, int to) const { return *reinterpret_cast<RingPage*>(node_.OfPair(Area::kMessages, from, to)); }
+  PlaceCard& CardOf(int place) const { return *reinterpret_cast<PlaceCard*>(node_.OfPlace(place)); }
+  RingPage& Ring(int from, int to) const { return *reinterpret_cast<RingPage*>(node_.OfPair(from, to)); }
   Peer* PeerOf(ProcessId process) const {
     const size_t at = static_cast<size_t>(process);
     return at < peers_.size() ? peers_[at].get() : nullptr;

@@ -33,7 +33,6 @@
 namespace weft::mpi::testing {
 namespace {
 
-using shm::Area;
 using shm::NodeSegment;
 using shm::RingPage;
 
@@ -107,7 +106,7 @@ class ShmTransportTest : public JobTest {
     }
     EXPECT_EQ(got, data);
   }
-  RingPage& Ring(int from, int to) { return *reinterpret_cast<RingPage*>(node(0).OfPair(Area::kMessages, from, to)); }
+  RingPage& Ring(int from, int to) { return *reinterpret_cast<RingPage*>(node(0).OfPair(from, to)); }
 };
 
 TEST_F(ShmTransportTest, LongDataAreCopiedFromWhereTheyLie) {
@@ -317,7 +316,7 @@ class ShmRingsTest : public ShmTransportTest {
 // As when the number is another process's by now.
 TEST_F(ShmTransportTest, OnlyAProcessWithItsMarkIsCopiedFrom) {
   Make(2);
-  reinterpret_cast<shm::PlaceCard*>(node(0).OfPlace(Area::kMessages, 1))->mark = 4096;  // where nobody has memory
+  reinterpret_cast<shm::PlaceCard*>(node(0).OfPlace(1))->mark = 4096;  // where nobody has memory
   const uint64_t before = g_counters.host_copies;
   ExpectLongMessage(1, 0);
   EXPECT_EQ(g_counters.host_copies, before);
