@@ -76,10 +76,8 @@ void LocalJob::CloseFile(int* fd) {
 }
 
 LocalJob::Rank* LocalJob::Find(int number) const {
-  for (const auto& rank : ranks_) {
-    if (rank->number == number) return rank.get();
-  }
-  return nullptr;
+  const auto found = by_number_.find(number);
+  return found == by_number_.end() ? nullptr : found->second;
 }
 
 void LocalJob::Tell(FrameType type, int number, std::string payload) { proxy_->Tell({type, number, std::move(payload), number_}); }
@@ -182,6 +180,7 @@ bool LocalJob::StartRank(const StartOrder& order, size_t local_rank) {
   auto rank = std::make_unique<Rank>();
   rank->number = ordered.rank;
   rank->files = *spawned;
+  by_number_.emplace(rank->number, rank.get());
   ranks_.push_back(std::move(rank));
   ++running_;
   if (WatchRank(*ranks_.back())) return true;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/job_secret.h"
@@ -135,6 +136,7 @@ class LocalJob final : public Server::Owner {
   std::unique_ptr<Server> server_;
   std::optional<Starting> starting_;
   std::vector<std::unique_ptr<Rank>> ranks_;
+  std::unordered_map<int, Rank*> by_number_;
   bool fence_complete_ = false;  // on the only host: EndFence() must follow
   bool stuck_ = false;
   bool whole_job_ = false;  // all ranks are on this host
