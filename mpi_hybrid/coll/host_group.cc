@@ -130,7 +130,7 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
   enum : int { kFailed = -1, kNoMemory = 0, kMapped = 1 };
   if (error.ok() && offset != kNoOffset) group.mapping_ = node.Map(offset, bytes);
   if (group.mapping_) {
-    host::MemberLines& lines = host::Memory(group.mapping_.data()).lines(comm.rank);
+    host::MemberLines& lines = group.memory().lines(comm.rank);
     lines.cookie_address = reinterpret_cast<uintptr_t>(group.cookie_.data());
     std::memcpy(lines.cookie, group.cookie_.data(), sizeof lines.cookie);
     lines.mark = AddressSpaceMark();
@@ -143,7 +143,7 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
   if (error.ok()) error = std::move(agreed);
   if (group.mapping_ && (!error.ok() || all == kMapped)) {
     group.offset_ = offset;
-    group.member_ = std::make_unique<host::Member>(host::Memory(group.mapping_.data()), comm.rank, comm.size(), group, group,
+    group.member_ = std::make_unique<host::Member>(group.memory(), comm.rank, comm.size(), group, group,
                                                    /*spins=*/SpinTime().count() != 0);
   }
   if (!error.ok() && group.member_ != nullptr) group.NoteWhoIsGone();  // others may be in it already
@@ -166,7 +166,7 @@ void HostGroup::NoteWhoIsGone() {
 HostGroup::~HostGroup() {
   if (member_ == nullptr) return;
   static_assert(shm::kMostPlaces <= host::kMostMembers);
-  host::Head& head = host::Memory(mapping_.data()).head();
+  host::Head& head = memory().head();
   head.left[member_->me()] = 1;
   for (int i = 0; i < member_->members(); ++i) {
     if (head.left[i] == 0 && node_.IsPresent(places_[static_cast<size_t>(i)])) return;
@@ -180,7 +180,7 @@ bool HostGroup::ReachesAll() {
   for (int rank = 0; rank < member_->members(); ++rank) {
     if (rank == member_->me()) continue;
     shm::ProcessReader& process = processes_[static_cast<size_t>(rank)];
-    const host::MemberLines& lines = host::Memory(mapping_.data()).lines(rank);
+    const host::MemberLines& lines = memory().lines(rank);
     process = shm::ProcessReader(node_.PidOf(places_[static_cast<size_t>(rank)]), lines.mark);
     uint8_t cookie[sizeof lines.cookie];
     std::memcpy(cookie, lines.cookie, sizeof cookie);
@@ -213,8 +213,8 @@ std::string HostGroup::Overwritten() const {
 bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok() || comm_.revoked; }
 
 bool HostGroup::Arm() {
-  host::MemberLines& lines = host::Memory(mapping_.data()).lines(member_->me());
-  host::Head& head = host::Memory(mapping_.data()).head();
+  host::MemberLines& lines = memory().lines(member_->me());
+  host::Head& head = memory().head();
   if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) head.sleepers.fetch_add(1, std::memory_order_relaxed);  // in front of the fence below
   for (int awaited = (*missing_)(); awaited >= 0;) {
     lines.sleeps_for.store(static_cast<uint32_t>(awaited) + 1, std::memory_order_relaxed);
@@ -230,10 +230,10 @@ bool HostGroup::Arm() {
 }
 
 void HostGroup::Disarm() {
-  host::MemberLines& lines = host::Memory(mapping_.data()).lines(member_->me());
+  host::MemberLines& lines = memory().lines(member_->me());
   if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) return;
   lines.sleeps_for.store(0, std::memory_order_relaxed);  // a ring that comes late is silenced
-  host::Memory(mapping_.data()).head().sleepers.fetch_sub(1, std::memory_order_relaxed);
+  memory().head().sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Whether nobody is missing any more.

@@ -49,6 +49,7 @@ class HostGroup final : public Comm::Extension, public host::Waiter, public host
   Outcome Read(int member, uint64_t address, void* to, size_t bytes) override;
 
   std::string Overwritten() const override;
+  host::Memory memory() const { return {mapping_.data(), static_cast<int>(places_.size())}; }
   bool IsOver() const;  // whether the current wait has ended
   // Before a sleep: publishes the member that this one waits for. Returns whether a member is still missing.
   bool Arm();

@@ -92,7 +92,7 @@ class Members : public testing::Test {
       threads.emplace_back([&, i] {
         Yielding waiter(dead_, leaver_);
         SameProcess reach(i, i != cannot_reach_, refuses_, before_read_);
-        Member member(Memory(static_cast<uint8_t*>(base)), i, members, waiter, reach, seed % 2 == 0);
+        Member member(Memory(static_cast<uint8_t*>(base), members), i, members, waiter, reach, seed % 2 == 0);
         waiter.set_member(&member);
         std::mt19937 random(seed);
         body(member, random);
@@ -234,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(Numbers, MembersOf, testing::Values(2, 3, 4, 7, 11));
 TEST_F(Members, ADeadMemberThatIsNoneIsNoDeath) {
   Run(3, 1, [this](Member& member, std::mt19937&) {
     EXPECT_TRUE(member.Barrier().ok());
-    Memory(base_).head().gone = 4;
+    Memory(base_, member.members()).head().gone = 4;
     EXPECT_EQ(member.Gone().mpi_class(), MPI_ERR_OTHER);
   });
 }
@@ -247,7 +247,7 @@ TEST_F(Members, KnowsWhetherItsWordsWereOverwritten) {
       EXPECT_TRUE(member.Broadcast({&value, 1, &*Datatype::Find(MPI_INT)}, i % 3).ok());
       EXPECT_TRUE(member.HasItsWords());
     }
-    MemberLines& lines = Memory(base_).lines(member.me());
+    MemberLines& lines = Memory(base_, member.members()).lines(member.me());
     for (std::atomic<uint64_t>* word : {&lines.posts[0].turn, &lines.posts[kTurns - 1].turn, &lines.ready.value, &lines.taken.value}) {
       for (const uint64_t change : {uint64_t{1}, ~uint64_t{0}}) {
         word->fetch_add(change);
@@ -275,7 +275,7 @@ TEST_F(Members, AnotherProcessMovesACounterAndNobodyIsMisled) {
         Error error;
         if (member.me() == (of_root ? kRoot : kOther)) {
           while (in_step < member.members()) sched_yield();
-          MemberLines& lines = Memory(base_).lines(member.me());
+          MemberLines& lines = Memory(base_, member.members()).lines(member.me());
           if (of_root) {
             lines.posts[(member.turn() + 1) % kTurns].turn += jumps * kTurns;
           } else {
@@ -315,7 +315,7 @@ TEST_F(Members, AnotherProcessMovesACounterOfTheRoot) {
         ++in_step;
         if (member.me() == kRoot) {
           while (in_step < member.members()) sched_yield();
-          MemberLines& lines = Memory(base_).lines(kRoot);
+          MemberLines& lines = Memory(base_, member.members()).lines(kRoot);
           (which < kTurns ? lines.posts[which].turn : which == kTurns ? lines.ready.value : lines.taken.value) += change;
         }
         Error error;

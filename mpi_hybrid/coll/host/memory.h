@@ -7,9 +7,10 @@
 
 namespace weft::mpi::host {
 
-// The memory that the ranks of a communicator on one host share for their collectives: a head, and one block per
-// member, which only that member writes. It starts as zeros; pages that are never touched take no memory. It grows with
-// the number of members, not with the number of pairs.
+// The memory that the ranks of a communicator on one host share for their collectives: a head; the words of all members,
+// side by side, since each member reads those of all others; a block of data per member. Only a member writes its words
+// and its block. It starts as zeros; pages that are never touched take no memory. It grows with the number of members,
+// not with the number of pairs.
 //
 // All members go through the same collectives, their turns 1, 2, ... A member posts that it has come to a turn,
 // together with a description of the call, and with the data if it is short enough. A member that reads a word of
@@ -69,9 +70,8 @@ struct MemberLines {
 };
 
 inline constexpr uint64_t kStep = uint64_t{1} << 24;
-inline constexpr size_t kLinesBytes = 4096;
-inline constexpr size_t kMemberBytes = kLinesBytes + kTurns * kSlot + kArea;
-static_assert(sizeof(MemberLines) <= kLinesBytes);
+static_assert(sizeof(MemberLines) % 128 == 0);  // processors fetch two lines at a time; no member's words come with another's
+inline constexpr size_t kBlockBytes = kTurns * kSlot + kArea;
 
 struct Head {
   // a member that died before its turn, plus one; 0: none. Every sleeping member is woken for it
@@ -81,24 +81,30 @@ struct Head {
   // one sees that all have left.
   alignas(64) std::atomic<uint8_t> left[kMostMembers];
 };
-static_assert(sizeof(Head) <= kLinesBytes);
+inline constexpr size_t kHeadBytes = 4096;
+static_assert(sizeof(Head) <= kHeadBytes);
 
 class Memory {
  public:
-  static constexpr size_t Bytes(int members) { return kLinesBytes + static_cast<size_t>(members) * kMemberBytes; }
+  static constexpr size_t Bytes(int members) { return BlocksStart(members) + static_cast<size_t>(members) * kBlockBytes; }
 
   // `base`: Bytes(members) bytes of memory, aligned to a page.
-  explicit Memory(uint8_t* base) : base_(base) {}
+  Memory(uint8_t* base, int members) : base_(base), blocks_(base + BlocksStart(members)) {}
 
   Head& head() const { return *reinterpret_cast<Head*>(base_); }
-  MemberLines& lines(int member) const { return *reinterpret_cast<MemberLines*>(Block(member)); }
-  uint8_t* slot(int member, uint64_t turn) const { return Block(member) + kLinesBytes + turn % kTurns * kSlot; }
-  uint8_t* area(int member) const { return Block(member) + kLinesBytes + kTurns * kSlot; }
+  MemberLines& lines(int member) const { return reinterpret_cast<MemberLines*>(base_ + kHeadBytes)[member]; }
+  uint8_t* slot(int member, uint64_t turn) const { return Block(member) + turn % kTurns * kSlot; }
+  uint8_t* area(int member) const { return Block(member) + kTurns * kSlot; }
 
  private:
-  uint8_t* Block(int member) const { return base_ + kLinesBytes + static_cast<size_t>(member) * kMemberBytes; }
+  static constexpr size_t BlocksStart(int members) {
+    constexpr size_t kPage = 4096;
+    return kHeadBytes + (static_cast<size_t>(members) * sizeof(MemberLines) + kPage - 1) / kPage * kPage;
+  }
+  uint8_t* Block(int member) const { return blocks_ + static_cast<size_t>(member) * kBlockBytes; }
 
   uint8_t* base_;
+  uint8_t* blocks_;
 };
 
 }  // namespace weft::mpi::host
