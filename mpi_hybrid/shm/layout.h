@@ -31,6 +31,8 @@ struct Header {
   uint64_t magic;
   uint32_t places;
   alignas(kLine) std::atomic<uint64_t> next_range;  // offset of the next range to allocate; publishes nothing
+  // how many places have given up (GiveUp); publishes the states that p2p/shm stores before
+  alignas(kLine) std::atomic<uint32_t> gave_up;
 };
 
 // A process, as described by itself. It is written once, when the process joins, except for `presence`, `processor` and

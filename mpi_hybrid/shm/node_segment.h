@@ -81,6 +81,9 @@ class NodeSegment {
   pid_t PidOf(int place) const;
   // This process no longer receives anything through the segment.
   void Leave();
+  // This process lives, and is lost to the others, because its words were overwritten. any_gave_up: one of all is.
+  void GiveUp() { header().gave_up.fetch_add(1); }
+  bool any_gave_up() const { return header().gave_up.load(std::memory_order_acquire) != 0; }
   // How many of the processes that joined may run on none of the processors on which this thread may run.
   int Elsewhere() const;
 

@@ -10,13 +10,18 @@
 
 namespace weft::mpi::shm {
 
+// A bit of Slot::attention: another process has connected, or the state on its card has changed.
+inline constexpr uint32_t kKnock = 2;
+
 // How to reach a process: the first page of its part of the segment. The process writes its own line before the
 // job's fence; processes that connect to it write the rest.
 struct PlaceCard {
   // kLost: it ended without a goodbye; kOverwritten: its words were overwritten
   enum State : uint32_t { kNobody = 0, kHere = 1, kLeft = 2, kLost = 3, kOverwritten = 4 };
 
-  // kHere publishes the line: stored with release by the process, loaded with acquire by processes that connect
+  // kHere publishes the line: stored with release by the process, loaded with acquire by processes that connect. The
+  // states after it pair with `callers`: the process stores its state and then reads `callers`, a process that connects
+  // sets its bit and then reads the state, all sequentially consistent
   alignas(kLine) std::atomic<uint32_t> state;
   uint64_t window;          // bytes that it stores for one peer
   uint64_t cookie_address;  // address in its memory: a process that can read the cookie there may copy from that memory

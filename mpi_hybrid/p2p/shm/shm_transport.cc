@@ -52,9 +52,12 @@ void ShmTransport::Connect(Link& link) {
   if (stopping_ || !place || PeerOf(link.peer()) != nullptr) return;
   if (ended_) return engine_.OnGone(link.peer(), /*left=*/false);
   Open(link, *place);
-  if (PeerOf(link.peer()) == nullptr) return;
-  CardOf(*place).callers[node_.place() / 64].fetch_or(uint64_t{1} << (node_.place() % 64));
+  Peer* const peer = PeerOf(link.peer());
+  if (peer == nullptr) return;
+  PlaceCard& card = CardOf(*place);
+  card.callers[node_.place() / 64].fetch_or(uint64_t{1} << (node_.place() % 64));
   Knock(*place);
+  if (card.state.load() != PlaceCard::kHere) peer->connection.OnPeerGone(/*is_dead=*/false);  // it may not have seen the bit (End)
 }
 
 void ShmTransport::Open(Link& link, int place) {
@@ -108,6 +111,7 @@ void ShmTransport::AnswerKnocks() {
     if (ended || connection.peer_reads_nothing()) connection.OnPeerGone(/*is_dead=*/false);
   }
   // A rank that lives and is lost is so for windows and collectives, too, of ranks that have no connection with it.
+  if (!node_.any_gave_up()) [[likely]] return;
   for (int place = 0; place < node_.places(); ++place) {
     if (CardOf(place).state.load(std::memory_order_acquire) != PlaceCard::kOverwritten || place == node_.place()) continue;
     const ProcessId process = node_.ProcessAt(place);
@@ -247,15 +251,23 @@ void ShmTransport::Drop(const Link& link) {
   Knock(place);
 }
 
-// Each of the others is told, since one that is about to connect is not known here.
+// Who has connected is told, and who is about to: that one sets its bit and looks at the state then (Connect). A lost rank tells all.
 void ShmTransport::End(PlaceCard::State state) {
+  std::vector<int> told;
+  for (const Peer* peer : open_) told.push_back(peer->connection.place());
   open_.clear();
   peers_.clear();
   bell_.End();
   if (std::exchange(ended_, true)) return;
   if (presence() != nullptr) presence()->Show(nullptr);
-  CardOf(node_.place()).state.store(state, std::memory_order_seq_cst);
+  PlaceCard& card = CardOf(node_.place());
+  card.state.store(state, std::memory_order_seq_cst);
+  if (state == PlaceCard::kOverwritten) node_.GiveUp();
   for (int place = 0; place < node_.places(); ++place) {
+    const bool calls = (card.callers[place / 64].load() >> (place % 64) & 1) != 0;
+    if (calls || state == PlaceCard::kOverwritten) told.push_back(place);
+  }
+  for (const int place : told) {
     if (place != node_.place() && node_.PlaceOf(node_.ProcessAt(place))) Knock(place);
   }
 }

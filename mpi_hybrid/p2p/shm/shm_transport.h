@@ -70,8 +70,6 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
 
  private:
   using Clock = EventLoop::Clock;
-  // A bit of a process's attention word: a process connects to it, or is gone.
-  static constexpr uint32_t kKnock = 2;
 
   struct Peer {
     Peer(ShmTransport& owner, Link& link, int place, const ShmConnection::Memory& memory)

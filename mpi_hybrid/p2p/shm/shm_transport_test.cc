@@ -485,6 +485,32 @@ TEST_F(ShmTransportTest, ARankWhoseWordsAreOverwrittenIsGoneForThoseThatNeverHea
   for (Request* request : {receive, send}) request->Release();
 }
 
+TEST_F(ShmTransportTest, WhoEndsTellsThoseThatConnectedAndNobodyElse) {
+  Make(4);
+  ExpectTraffic(0, 1);
+  const std::vector<uint8_t> sent = Data(10, 3);
+  Request* send = at(2).Send(sent, 0, 1);  // a caller that 0 has not looked at
+  const auto is_told = [&](int rank) { return node(0).attention_of(rank) & shm::kKnock; };
+  ASSERT_FALSE(is_told(1) || is_told(2) || is_told(3));
+  peers_[0].reset();
+  EXPECT_TRUE(is_told(1));
+  EXPECT_TRUE(is_told(2));
+  EXPECT_FALSE(is_told(3));
+  for (const int rank : {1, 2}) EXPECT_TRUE(PollUntil([&] { return at(rank).engine.IsDead(0); }));
+  send->Release();
+}
+
+TEST_F(ShmTransportTest, WhoConnectsWhileTheOtherEndsHearsOfIt) {
+  for (int round = 0; round < 200; ++round) {
+    peers_.clear();
+    Make(2);
+    std::thread ends([&] { peers_[0].reset(); });
+    at(1).device.ConnectTo(0);
+    ends.join();
+    ASSERT_TRUE(PollUntil([&] { return at(1).engine.LinkTo(0).is_gone(); })) << "round " << round;
+  }
+}
+
 TEST_F(ShmTransportTest, WhoEndsInOrderLeavesWhatItSentToBeRead) {
   Make(3);
   ExpectTraffic(0, 1);
