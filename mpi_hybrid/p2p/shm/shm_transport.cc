@@ -52,12 +52,12 @@ void ShmTransport::Connect(Link& link) {
   if (stopping_ || !place || PeerOf(link.peer()) != nullptr) return;
   if (ended_) return engine_.OnGone(link.peer(), /*left=*/false);
   Open(link, *place);
-  Peer* const peer = PeerOf(link.peer());
-  if (peer == nullptr) return;
+  if (PeerOf(link.peer()) == nullptr) return;
   PlaceCard& card = CardOf(*place);
   card.callers[node_.place() / 64].fetch_or(uint64_t{1} << (node_.place() % 64));
   Knock(*place);
-  if (card.state.load() != PlaceCard::kHere) peer->connection.OnPeerGone(/*is_dead=*/false);  // it may not have seen the bit (End)
+  // It may have ended without having seen the bit (End): then this one looks at its state in the next poll.
+  if (card.state.load() != PlaceCard::kHere) node_.attention_of(node_.place()).fetch_or(kKnock);
 }
 
 void ShmTransport::Open(Link& link, int place) {
