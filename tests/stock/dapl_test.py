@@ -23,6 +23,12 @@ class Dapl(NamespaceTest):
         self._settings = {"DAT_OVERRIDE": os.path.join(place.name, "dat.conf")}
         with open(self._settings["DAT_OVERRIDE"], "w") as file:
             file.write(ADAPTERS)
+        if self.sanitizer == "tsan":
+            # dapltest and libdaploscm destroy mutexes that another thread of theirs has used, and libdaploscm closes sockets so. Weft destroys none.
+            suppressions = os.path.join(place.name, "suppressions")
+            with open(suppressions, "w") as file:
+                file.write("race:pthread_mutex_destroy\nrace:libdaploscm.so\n")
+            self._settings["TSAN_OPTIONS"] = f"{os.environ.get('TSAN_OPTIONS', '')}:suppressions={suppressions}"
 
     def transfer(self, provider, load, **settings):
         settings = {**self._settings, **settings}
@@ -47,8 +53,6 @@ class Dapl(NamespaceTest):
         self.transfer("cma", self.TRANSACTIONS, WEFT_LLP="sctp")
 
     def test_transactions_over_queue_pairs_that_connect_themselves(self):
-        if self.sanitizer == "tsan":
-            self.skipTest("libdaploscm destroys a mutex of its own that another thread of it has just used")
         self.transfer("scm", self.TRANSACTIONS)
 
 
