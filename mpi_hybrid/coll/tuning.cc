@@ -106,33 +106,30 @@ bool Knows(Collective collective, Algorithm algorithm) {
 using Forced = std::array<Algorithm, std::size(kCollectives)>;  // by Collective; kAutomatic: the table
 Forced g_forced{};
 
-std::string AlgorithmsOf(Collective collective) {
+std::string NamesOfAlgorithms(Collective collective) {
   std::string names;
-  for (const AlgorithmName& entry : kAlgorithms) {
-    if (Knows(collective, entry.algorithm)) names.append(names.empty() ? "" : ", ").append(entry.name);
-  }
+  for (const Algorithm algorithm : AlgorithmsOf(collective)) names.append(names.empty() ? "" : ", ").append(NameOfAlgorithm(algorithm));
   return names;
 }
 
 Error Parse(std::string_view item, Forced* forced) {
   const size_t colon = item.find(':');
   const std::string_view name = item.substr(0, colon);
-  const auto* collective = std::find_if(std::begin(kCollectives), std::end(kCollectives),
-                                        [&](const CollectiveName& entry) { return entry.name == name; });
-  if (collective == std::end(kCollectives)) {
+  const std::optional<Collective> collective = FindCollective(name);
+  if (!collective) {
     std::string known;
     for (const CollectiveName& entry : kCollectives) known.append(known.empty() ? "" : ", ").append(entry.name);
     return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(name) + "\" is not one of the collectives " + known);
   }
   const std::string_view wanted = colon == std::string_view::npos ? std::string_view() : item.substr(colon + 1);
   for (const AlgorithmName& entry : kAlgorithms) {
-    if (entry.name == wanted && Knows(collective->collective, entry.algorithm)) {
-      (*forced)[static_cast<size_t>(collective->collective)] = entry.algorithm;
+    if (entry.name == wanted && Knows(*collective, entry.algorithm)) {
+      (*forced)[static_cast<size_t>(*collective)] = entry.algorithm;
       return {};
     }
   }
   return Error(MPI_ERR_ARG, "WEFT_MPI_COLL: \"" + std::string(wanted) + "\" is not one of the algorithms of " +
-                                std::string(name) + ": " + AlgorithmsOf(collective->collective));
+                                std::string(name) + ": " + NamesOfAlgorithms(*collective));
 }
 
 }  // namespace
@@ -152,6 +149,33 @@ bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commuta
     default:
       return true;
   }
+}
+
+std::vector<Algorithm> AlgorithmsOf(Collective collective) {
+  std::vector<Algorithm> result;
+  for (const AlgorithmName& entry : kAlgorithms) {
+    if (Knows(collective, entry.algorithm)) result.push_back(entry.algorithm);
+  }
+  return result;
+}
+
+std::string_view NameOfCollective(Collective collective) {
+  const auto* entry = std::find_if(std::begin(kCollectives), std::end(kCollectives),
+                                   [&](const CollectiveName& one) { return one.collective == collective; });
+  return entry == std::end(kCollectives) ? std::string_view() : entry->name;
+}
+
+std::string_view NameOfAlgorithm(Algorithm algorithm) {
+  const auto* entry = std::find_if(std::begin(kAlgorithms), std::end(kAlgorithms),
+                                   [&](const AlgorithmName& one) { return one.algorithm == algorithm; });
+  return entry == std::end(kAlgorithms) ? "automatic" : entry->name;
+}
+
+std::optional<Collective> FindCollective(std::string_view name) {
+  for (const CollectiveName& entry : kCollectives) {
+    if (entry.name == name) return entry.collective;
+  }
+  return std::nullopt;
 }
 
 bool IsForced(Collective collective) { return g_forced[static_cast<size_t>(collective)] != Algorithm::kAutomatic; }

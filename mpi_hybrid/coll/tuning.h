@@ -4,7 +4,10 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "mpi_hybrid/core/error.h"
 
@@ -45,6 +48,12 @@ bool IsForced(Collective collective);
 
 // Whether the algorithm works for this number of ranks and this kind of operation. It has no other restrictions.
 bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commutative);
+
+// The algorithms of a collective, and the names that WEFT_MPI_COLL has for both. nullopt: the name is unknown.
+std::vector<Algorithm> AlgorithmsOf(Collective collective);
+std::string_view NameOfCollective(Collective collective);
+std::string_view NameOfAlgorithm(Algorithm algorithm);
+std::optional<Collective> FindCollective(std::string_view name);
 
 // WEFT_MPI_COLL, for tests: COLLECTIVE:ALGORITHM, several separated by commas, such as "bcast:binomial,allreduce:ring".
 // MPI_ERR_ARG: a name is unknown; the message lists the known names. Null or empty: only the table counts.
