@@ -97,6 +97,19 @@ TEST(CollectivesModel, ProcessorsOfAHostAreSharedByItsRanks) {
   EXPECT_NEAR(Model(network, one, {Algorithm::kDoubling}, layout).us, 4 * alone, 0.01);
 }
 
+TEST(CollectivesModel, AHostWithManyRanksMovesNoMoreThanOneRankAloneWould) {
+  constexpr int kHosts = 8;
+  const Layout layout(16 * kHosts, kHosts);
+  const MPI_Aint bytes = 16 * 16 * kHosts;
+  const int64_t of_one_rank = 2 * bytes / kHosts * (kHosts - 1);
+  for (const Algorithm algorithm : {Algorithm::kRabenseifner, Algorithm::kRing})
+    EXPECT_LE(Model(OnlyLink(), {Collective::kAllReduce, bytes}, {algorithm}, layout).host_bytes, of_one_rank + bytes / 4);
+  EXPECT_EQ(Model(OnlyLink(), {Collective::kAllReduce, bytes}, {Algorithm::kRabenseifner}, layout).host_bytes, of_one_rank);
+  EXPECT_LE(Model(OnlyLink(), {Collective::kReduce, bytes}, {Algorithm::kRabenseifner}, layout).host_bytes, of_one_rank);
+  EXPECT_LE(Model(OnlyLink(), {Collective::kBroadcast, bytes}, {Algorithm::kScatterDoubling}, layout).host_bytes,
+            of_one_rank);
+}
+
 TEST(CollectivesModel, InTwoLevelsOneMessageGoesToEachOtherHost) {
   const Layout layout(64, 8);
   const Case one{Collective::kBroadcast, 100};

@@ -25,6 +25,13 @@ constexpr int PowerOfTwoBelow(int n) {  // the largest power of two that is not 
   return power;
 }
 
+// The bits of a number below `size`, a power of two, in reverse order. Numbers that are far apart become neighbours.
+constexpr int ReversedBits(int number, int size) {
+  int result = 0;
+  for (int bit = 1; bit < size; bit *= 2) result = 2 * result + ((number & bit) != 0 ? 1 : 0);
+  return result;
+}
+
 // How many messages in each direction one rank has outstanding at once in collectives in which all ranks talk to all
 // ranks.
 constexpr int kMostOutstanding = 32;

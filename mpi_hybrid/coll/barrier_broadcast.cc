@@ -5,7 +5,7 @@
 namespace weft::mpi {
 namespace {
 
-// The buffer as `size` blocks of bytes, numbered from the root's; trailing ones may be short or empty.
+// The buffer as blocks of bytes; trailing ones may be short or empty.
 struct Blocks {
   uint8_t* memory;
   MPI_Aint bytes;
@@ -16,6 +16,18 @@ struct Blocks {
 };
 
 int RankOfRelative(Place place, int root, int relative) { return (relative + root) % place.size; }
+
+// The ranks' numbers: from the root's, 0, on. `reversed`: with their bits in reverse order. Then the numbers that are
+// far apart, which exchange the longest pieces, are neighbours by rank, which often share a host.
+struct Numbers {
+  Place place;
+  int root;
+  bool reversed;
+
+  int Own() const { return Turned((place.rank - root + place.size) % place.size); }
+  int RankOf(int number) const { return RankOfRelative(place, root, Turned(number)); }
+  int Turned(int number) const { return reversed ? ReversedBits(number, place.size) : number; }
+};
 
 void BroadcastAlongTree(Schedule& schedule, Place place, void* buffer, MPI_Aint count, const Datatype& type, int root) {
   const int relative = (place.rank - root + place.size) % place.size;
@@ -32,33 +44,31 @@ void BroadcastAlongTree(Schedule& schedule, Place place, void* buffer, MPI_Aint 
 }
 
 // Each rank ends with its own block and those of its subtree; returns nothing else of value.
-void ScatterBlocks(Schedule& schedule, Place place, const Blocks& blocks, int root) {
-  const int relative = (place.rank - root + place.size) % place.size;
+void ScatterBlocks(Schedule& schedule, const Numbers& numbers, const Blocks& blocks) {
+  const int own = numbers.Own(), size = numbers.place.size;
   int mask = 1;
-  while (mask < place.size && (relative & mask) == 0) mask *= 2;
-  if (relative != 0) {
-    const int subtree = std::min(mask, place.size - relative);
-    schedule.ReceiveBytes(blocks.memory + blocks.Begin(relative), blocks.Length(relative, subtree),
-                          RankOfRelative(place, root, relative - mask));
+  while (mask < size && (own & mask) == 0) mask *= 2;
+  if (own != 0) {
+    const int subtree = std::min(mask, size - own);
+    schedule.ReceiveBytes(blocks.memory + blocks.Begin(own), blocks.Length(own, subtree), numbers.RankOf(own - mask));
     schedule.EndRound();
   }
   for (mask /= 2; mask > 0; mask /= 2) {
-    const int child = relative + mask;
-    if (child >= place.size) continue;
-    schedule.SendBytes(blocks.memory + blocks.Begin(child), blocks.Length(child, std::min(mask, place.size - child)),
-                       RankOfRelative(place, root, child));
+    const int child = own + mask;
+    if (child >= size) continue;
+    schedule.SendBytes(blocks.memory + blocks.Begin(child), blocks.Length(child, std::min(mask, size - child)),
+                       numbers.RankOf(child));
   }
   schedule.EndRound();
 }
 
-void DoublingOfBlocks(Schedule& schedule, Place place, const Blocks& blocks, int root) {
-  const int relative = (place.rank - root + place.size) % place.size;
-  for (int mask = 1; mask < place.size; mask *= 2) {
-    const int partner = relative ^ mask;
-    const int mine = relative & ~(mask - 1), theirs = partner & ~(mask - 1);
-    schedule.ReceiveBytes(blocks.memory + blocks.Begin(theirs), blocks.Length(theirs, mask),
-                          RankOfRelative(place, root, partner));
-    schedule.SendBytes(blocks.memory + blocks.Begin(mine), blocks.Length(mine, mask), RankOfRelative(place, root, partner));
+void DoublingOfBlocks(Schedule& schedule, const Numbers& numbers, const Blocks& blocks) {
+  const int own = numbers.Own();
+  for (int mask = 1; mask < numbers.place.size; mask *= 2) {
+    const int partner = numbers.RankOf(own ^ mask);
+    const int mine = own & ~(mask - 1), theirs = mine ^ mask;
+    schedule.ReceiveBytes(blocks.memory + blocks.Begin(theirs), blocks.Length(theirs, mask), partner);
+    schedule.SendBytes(blocks.memory + blocks.Begin(mine), blocks.Length(mine, mask), partner);
     schedule.EndRound();
   }
 }
@@ -95,9 +105,10 @@ void BuildBroadcast(Schedule& schedule, Place place, Algorithm algorithm, void* 
   blocks.block = (blocks.bytes + place.size - 1) / place.size;
   blocks.memory = type.dense ? static_cast<uint8_t*>(buffer) : schedule.Temporary(blocks.bytes);
   if (!type.dense && place.rank == root) schedule.Pack(buffer, count, type, blocks.memory);
-  ScatterBlocks(schedule, place, blocks, root);
+  const Numbers numbers{place, root, algorithm == Algorithm::kScatterDoubling};
+  ScatterBlocks(schedule, numbers, blocks);
   if (algorithm == Algorithm::kScatterDoubling)
-    DoublingOfBlocks(schedule, place, blocks, root);
+    DoublingOfBlocks(schedule, numbers, blocks);
   else
     RingOfBlocks(schedule, place, blocks, root);
   if (!type.dense && place.rank != root) schedule.Unpack(blocks.memory, buffer, count, type);

@@ -105,8 +105,6 @@ host::FoldOrder OrderOf(Algorithm algorithm, int root = 0) {
   switch (algorithm) {
     case Algorithm::kBinomial:
       return {Shape::kBinomial, root};
-    case Algorithm::kRabenseifner:
-      return {Shape::kHalving};
     case Algorithm::kRing:
       return {Shape::kRing};
     default:

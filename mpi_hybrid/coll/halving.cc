@@ -5,7 +5,7 @@
 namespace weft::mpi {
 
 Halving::Halving(Place place, int keeper, MPI_Aint count)
-    : place_(place), participants_(PowerOfTwoBelow(place.size)), extra_(place.size - participants_), keeper_(keeper) {
+    : place_(place), participants_(PowerOfTwoBelow(place.size)), extra_(place.size - participants_), is_reversed_(true), keeper_(keeper) {
   begin_.resize(static_cast<size_t>(participants_) + 1);
   for (int i = 0; i <= participants_; ++i) {
     begin_[static_cast<size_t>(i)] = count / participants_ * i + std::min<MPI_Aint>(i, count % participants_);
@@ -26,16 +26,17 @@ Halving::Halving(Place place, std::span<const MPI_Aint> counts)
 }
 
 void Halving::SetMe() {
-  const int candidate = place_.rank < 2 * extra_ ? place_.rank / 2 : place_.rank - extra_;
+  const int candidate = Virtual(place_.rank);
   me_ = Real(candidate) == place_.rank ? candidate : -1;
 }
 
 int Halving::Real(int virtual_rank) const {
-  if (virtual_rank >= extra_) return virtual_rank + extra_;
-  return 2 * virtual_rank + (keeper_ == 2 * virtual_rank + 1 ? 1 : 0);
+  const int in_order = InOrder(virtual_rank);
+  if (in_order >= extra_) return in_order + extra_;
+  return 2 * in_order + (keeper_ == 2 * in_order + 1 ? 1 : 0);
 }
 
-int Halving::Virtual(int rank) const { return rank < 2 * extra_ ? rank / 2 : rank - extra_; }
+int Halving::Virtual(int rank) const { return InOrder(rank < 2 * extra_ ? rank / 2 : rank - extra_); }
 
 void Halving::ReduceBlocks(Schedule& schedule, const Reduction& reduction, void* full) const {
   const Datatype& type = *reduction.type;

@@ -11,13 +11,15 @@ namespace weft::mpi {
 // Reduce-scatter by recursive halving (the first half of Rabenseifner's algorithm), for commutative operations. A power
 // of two of the ranks take part and get virtual ranks 0, 1, ... Each of the other ranks gives its vector to the
 // neighbour that it is paired with: (0, 1), (2, 3), ... The vector is divided into one block per virtual rank, in their
-// order.
+// order. Virtual ranks that are far apart exchange the longest pieces.
 class Halving {
  public:
-  // Divides the vector into blocks of as equal length as possible. `keeper`: a rank that takes part.
+  // Divides the vector into blocks of as equal length as possible. `keeper`: a rank that takes part. Virtual ranks that
+  // are far apart are neighbours by rank, which often share a host: their numbers have the bits in reverse order. This
+  // order of the reduction is also that of recursive doubling.
   Halving(Place place, int keeper, MPI_Aint count);
   // The block of a virtual rank contains the elements of the real ranks that it stands for: counts[r] elements for rank
-  // r.
+  // r. Virtual ranks are in the order of ranks.
   Halving(Place place, std::span<const MPI_Aint> counts);
 
   int participants() const { return participants_; }
@@ -38,9 +40,11 @@ class Halving {
 
  private:
   void SetMe();
+  int InOrder(int number) const { return is_reversed_ ? ReversedBits(number, participants_) : number; }
 
   Place place_;
   int participants_, extra_;  // extra: ranks that do not take part
+  bool is_reversed_ = false;  // the order of virtual ranks
   int keeper_ = -1;           // takes part instead of its neighbour of even rank
   int me_ = -1;
   std::vector<MPI_Aint> begin_;

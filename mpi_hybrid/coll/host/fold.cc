@@ -35,15 +35,6 @@ void Fold::SetUnits() {
       units_.push_back({rank++});
     }
   }
-  if (order_.shape != FoldOrder::Shape::kHalving) return;
-  // Farthest apart first: a tree over the numbers with their bits turned round.
-  std::vector<Unit> turned(whole);
-  for (size_t i = 0; i < whole; ++i) {
-    size_t reversed = 0;
-    for (size_t bit = 1; bit < whole; bit *= 2) reversed = reversed * 2 + ((i & bit) != 0 ? 1 : 0);
-    turned[reversed] = units_[i];
-  }
-  units_ = std::move(turned);
 }
 
 MPI_Aint Fold::BlockBegin(int block) const {

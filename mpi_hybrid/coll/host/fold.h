@@ -18,7 +18,6 @@ struct FoldOrder {
   enum class Shape : uint8_t {
     kDoubling,  // pair neighbours until a power of two is left, then pairs of pairs, in the order of ranks
     kBinomial,  // the same, counted from `top`; the rest at the end
-    kHalving,   // pair neighbours until a power of two is left, then the farthest apart first; commutative
     kRing,      // block b from rank b + 1, around the ring, to rank b; commutative
   };
   Shape shape = Shape::kDoubling;

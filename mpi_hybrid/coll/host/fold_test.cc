@@ -64,7 +64,7 @@ class FoldTest : public testing::Test {
 
 TEST_F(FoldTest, AnAllreduceHasTheResultOfTheMessagesAlgorithms) {
   const std::pair<Algorithm, FoldOrder::Shape> kPairs[] = {{Algorithm::kDoubling, FoldOrder::Shape::kDoubling},
-                                                           {Algorithm::kRabenseifner, FoldOrder::Shape::kHalving},
+                                                           {Algorithm::kRabenseifner, FoldOrder::Shape::kDoubling},
                                                            {Algorithm::kRing, FoldOrder::Shape::kRing}};
   for (const auto& [algorithm, shape] : kPairs) {
     for (int size = 2; size <= 17; ++size) {
@@ -79,7 +79,7 @@ TEST_F(FoldTest, AnAllreduceHasTheResultOfTheMessagesAlgorithms) {
 
 TEST_F(FoldTest, AReduceHasTheResultOfTheMessagesAlgorithms) {
   const std::pair<Algorithm, FoldOrder::Shape> kPairs[] = {{Algorithm::kBinomial, FoldOrder::Shape::kBinomial},
-                                                           {Algorithm::kRabenseifner, FoldOrder::Shape::kHalving}};
+                                                           {Algorithm::kRabenseifner, FoldOrder::Shape::kDoubling}};
   for (const auto& [algorithm, shape] : kPairs) {
     for (int size = 2; size <= 17; ++size) {
       const int root = static_cast<int>(random_() % static_cast<unsigned>(size));
