@@ -6,6 +6,8 @@
 #include <limits>
 #include <string_view>
 
+#include "mpi_hybrid/coll/algorithms.h"
+
 namespace weft::mpi {
 namespace {
 
@@ -17,30 +19,45 @@ struct Row {
   MPI_Aint most_bytes;
   int least_ranks, most_ranks;
   Algorithm algorithm;
+  MPI_Aint most_bytes_each = kAny;  // bytes / ranks
+  bool power_of_two = false;        // only for such a number of ranks
 };
 
 constexpr int kManyRanks = std::numeric_limits<int>::max();
 
+constexpr int kBeyondMeasured = 9;
+constexpr bool kPowerOfTwo = true;
+
 // The first row that fits and is legal; the last of each collective is legal always. Up to 8 ranks the sizes are those
 // at which the sums of all ranks' processor times crossed (4 ranks on one host over loopback TCP, which copies cost
-// most); beyond, messages count more.
+// most). Beyond, they are those at which bench/collectives_model has the least loss on any of its networks, with one
+// rank on each host or with many. Rings and pairwise exchanges take a latency for each rank: they need many
+// bytes for each rank (most_bytes_each is the limit of the algorithms before them).
 constexpr Row kTable[] = {
     {Collective::kBroadcast, 64 * kKi, 1, kManyRanks, Algorithm::kBinomial},
     {Collective::kBroadcast, kAny, 1, 4, Algorithm::kBinomial},
-    {Collective::kBroadcast, 512 * kKi, 8, kManyRanks, Algorithm::kScatterDoubling},
+    {Collective::kBroadcast, 512 * kKi, 8, 8, Algorithm::kScatterDoubling},
+    {Collective::kBroadcast, kAny, kBeyondMeasured, kManyRanks, Algorithm::kScatterDoubling, 32 * kKi},
+    {Collective::kBroadcast, kAny, kBeyondMeasured, kManyRanks, Algorithm::kBinomial, 256},
     {Collective::kBroadcast, kAny, 1, kManyRanks, Algorithm::kScatterRing},
 
     {Collective::kGather, 2 * kKi, 8, kManyRanks, Algorithm::kBinomial},
+    {Collective::kGather, 4 * kKi, 128, kManyRanks, Algorithm::kBinomial},
+    {Collective::kGather, 16 * kKi, 512, kManyRanks, Algorithm::kBinomial},
     {Collective::kGather, kAny, 1, kManyRanks, Algorithm::kLinear},
     {Collective::kScatter, 2 * kKi, 8, kManyRanks, Algorithm::kBinomial},
+    {Collective::kScatter, 4 * kKi, 128, kManyRanks, Algorithm::kBinomial},
+    {Collective::kScatter, 16 * kKi, 512, kManyRanks, Algorithm::kBinomial},
     {Collective::kScatter, kAny, 1, kManyRanks, Algorithm::kLinear},
 
     {Collective::kAllGather, 512 * kKi, 1, kManyRanks, Algorithm::kDoubling},
     {Collective::kAllGather, kAny, 1, 8, Algorithm::kDoubling},
     {Collective::kAllGather, 512 * kKi, 1, 8, Algorithm::kBruck},
     {Collective::kAllGather, 64 * kKi, 1, kManyRanks, Algorithm::kBruck},
+    {Collective::kAllGather, kAny, kBeyondMeasured, kManyRanks, Algorithm::kBruck, 512},
     {Collective::kAllGather, kAny, 1, kManyRanks, Algorithm::kRing},
     {Collective::kAllGatherV, 64 * kKi, 1, kManyRanks, Algorithm::kBruck},
+    {Collective::kAllGatherV, kAny, kBeyondMeasured, kManyRanks, Algorithm::kBruck, 512},
     {Collective::kAllGatherV, kAny, 1, kManyRanks, Algorithm::kRing},
 
     {Collective::kAllToAll, 1 * kKi, 4, 16, Algorithm::kBruck},
@@ -57,11 +74,14 @@ constexpr Row kTable[] = {
     {Collective::kAllReduce, kAny, 1, 2, Algorithm::kRabenseifner},
     {Collective::kAllReduce, 64 * kKi, 1, kManyRanks, Algorithm::kRabenseifner},
     {Collective::kAllReduce, kAny, 3, 8, Algorithm::kRing},
-    {Collective::kAllReduce, 1024 * kKi, 1, kManyRanks, Algorithm::kRabenseifner},
+    {Collective::kAllReduce, kAny, 1, kManyRanks, Algorithm::kRabenseifner, 128 * kKi, kPowerOfTwo},
+    {Collective::kAllReduce, 2048 * kKi, 1, kManyRanks, Algorithm::kRabenseifner, 16 * kKi},
     {Collective::kAllReduce, kAny, 1, kManyRanks, Algorithm::kRing},
     {Collective::kAllReduce, kAny, 1, kManyRanks, Algorithm::kDoubling},
 
     {Collective::kReduceScatter, 128 * kKi, 1, kManyRanks, Algorithm::kHalving},
+    {Collective::kReduceScatter, kAny, kBeyondMeasured, kManyRanks, Algorithm::kHalving, 128 * kKi, kPowerOfTwo},
+    {Collective::kReduceScatter, kAny, kBeyondMeasured, kManyRanks, Algorithm::kHalving, 8 * kKi},
     {Collective::kReduceScatter, 16 * kKi, 1, kManyRanks, Algorithm::kDoubling},
     {Collective::kReduceScatter, kAny, 1, kManyRanks, Algorithm::kPairwise},
 };
@@ -135,7 +155,7 @@ Error Parse(std::string_view item, Forced* forced) {
 }  // namespace
 
 bool IsLegal(Collective collective, Algorithm algorithm, int ranks, bool commutative) {
-  const bool power_of_two = (ranks & (ranks - 1)) == 0;
+  const bool power_of_two = IsPowerOfTwo(ranks);
   switch (algorithm) {
     case Algorithm::kScatterDoubling:
       return power_of_two;
@@ -185,10 +205,12 @@ Algorithm Choose(Collective collective, MPI_Aint bytes, int ranks, bool commutat
   if (forced != Algorithm::kAutomatic && IsLegal(collective, forced, ranks, commutative)) [[unlikely]]
     return forced;
   Algorithm last = Algorithm::kLinear;
+  const MPI_Aint bytes_each = bytes / ranks;
   for (const Row& row : kTable) {
     if (row.collective != collective) continue;
     last = row.algorithm;
-    if (bytes <= row.most_bytes && ranks >= row.least_ranks && ranks <= row.most_ranks &&
+    if (bytes <= row.most_bytes && bytes_each <= row.most_bytes_each && ranks >= row.least_ranks &&
+        ranks <= row.most_ranks && (!row.power_of_two || IsPowerOfTwo(ranks)) &&
         IsLegal(collective, row.algorithm, ranks, commutative))
       return row.algorithm;
   }
