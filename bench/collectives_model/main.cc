@@ -16,7 +16,7 @@ namespace weft::bench {
 namespace {
 
 struct Options {
-  std::vector<std::string> collectives = {"bcast",    "reduce",     "allreduce", "gather",        "scatter",
+  std::vector<std::string> collectives = {"bcast",     "reduce",     "allreduce", "gather",        "scatter",
                                           "allgather", "allgatherv", "alltoall",  "reduce_scatter"};
   std::vector<std::string> layouts = {"32/32", "96/96", "128/8", "1000/100", "10000/1000"};
   std::vector<uint64_t> bytes = {8, 1024, 16 << 10, 256 << 10, 1 << 20, 16 << 20};
@@ -84,8 +84,10 @@ int Run(int argc, char** argv) {
   Options options;
   Network& network = options.network;
   CLI::App app(
-      "Collectives of Weft's MPI library in virtual time, on a modelled network. For each algorithm: the time; messages "
-      "and bytes at the busiest host (to or from other hosts) and at the busiest rank; whether Weft or MPICH 4.0 chooses "
+      "Collectives of Weft's MPI library in virtual time, on a modelled network. For each algorithm: the time; "
+      "messages "
+      "and bytes at the busiest host (to or from other hosts) and at the busiest rank; whether Weft or MPICH 4.0 "
+      "chooses "
       "it. An algorithm a+b is a within each host and b between hosts. \"too_large\": see --most-actions.",
       "collectives_model");
   std::vector<std::string> known = options.collectives;
@@ -111,7 +113,8 @@ int Run(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--reduce-ns", network.reduce_ns_per_byte, "ns of the processor for each byte reduced")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--processors", network.processors, "of each host; 0: one for each rank")->check(CLI::Range(0, 10'000));
+  app.add_option("--processors", network.processors, "of each host; 0: one for each rank")
+      ->check(CLI::Range(0, 10'000));
   app.add_option("--most-actions", options.most_actions,
                  "leave out algorithms that need more steps of all ranks together (16 bytes of memory for each)");
   app.add_flag("--only-choices", options.only_choices, "only what Weft or MPICH chooses");

@@ -22,8 +22,13 @@ constexpr double kLatency = 50;
 
 // Only the latency between hosts takes time.
 Network OnlyLatency() {
-  return {.latency_us = kLatency, .host_latency_us = 0, .link_gbit = 1e12, .memory_gbit = 1e12, .message_cpu_us = 0,
-          .host_message_cpu_us = 0, .reduce_ns_per_byte = 0};
+  return {.latency_us = kLatency,
+          .host_latency_us = 0,
+          .link_gbit = 1e12,
+          .memory_gbit = 1e12,
+          .message_cpu_us = 0,
+          .host_message_cpu_us = 0,
+          .reduce_ns_per_byte = 0};
 }
 // Only the link takes time: 1 us for each 1000 bits.
 Network OnlyLink() {
@@ -103,9 +108,12 @@ TEST(CollectivesModel, AHostWithManyRanksMovesNoMoreThanOneRankAloneWould) {
   const MPI_Aint bytes = 16 * 16 * kHosts;
   const int64_t of_one_rank = 2 * bytes / kHosts * (kHosts - 1);
   for (const Algorithm algorithm : {Algorithm::kRabenseifner, Algorithm::kRing})
-    EXPECT_LE(Model(OnlyLink(), {Collective::kAllReduce, bytes}, {algorithm}, layout).host_bytes, of_one_rank + bytes / 4);
-  EXPECT_EQ(Model(OnlyLink(), {Collective::kAllReduce, bytes}, {Algorithm::kRabenseifner}, layout).host_bytes, of_one_rank);
-  EXPECT_LE(Model(OnlyLink(), {Collective::kReduce, bytes}, {Algorithm::kRabenseifner}, layout).host_bytes, of_one_rank);
+    EXPECT_LE(Model(OnlyLink(), {Collective::kAllReduce, bytes}, {algorithm}, layout).host_bytes,
+              of_one_rank + bytes / 4);
+  EXPECT_EQ(Model(OnlyLink(), {Collective::kAllReduce, bytes}, {Algorithm::kRabenseifner}, layout).host_bytes,
+            of_one_rank);
+  EXPECT_LE(Model(OnlyLink(), {Collective::kReduce, bytes}, {Algorithm::kRabenseifner}, layout).host_bytes,
+            of_one_rank);
   EXPECT_LE(Model(OnlyLink(), {Collective::kBroadcast, bytes}, {Algorithm::kScatterDoubling}, layout).host_bytes,
             of_one_rank);
   EXPECT_EQ(Model(OnlyLink(), {Collective::kBroadcast, bytes}, {Algorithm::kChain}, layout).host_bytes, bytes);
@@ -150,7 +158,8 @@ TEST(CollectivesModel, ProgramsThatDoNotMatchHaveNoOutcome) {
 TEST(CollectivesModel, WhatIsTooLargeIsLeftOut) {
   const Layout layout(64, 64);
   EXPECT_FALSE(MakePrograms({Collective::kAllReduce, 8}, {Algorithm::kRing}, layout, 1000).has_value());
-  EXPECT_FALSE(MakePrograms({Collective::kGather, MPI_Aint{1} << 30}, {Algorithm::kLinear}, layout, kManyActions).has_value());
+  EXPECT_FALSE(
+      MakePrograms({Collective::kGather, MPI_Aint{1} << 30}, {Algorithm::kLinear}, layout, kManyActions).has_value());
 }
 
 TEST(CollectivesModel, MpichChoosesByItsControlVariables) {

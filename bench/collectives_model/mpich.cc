@@ -9,17 +9,17 @@ using mpi::Algorithm;
 using mpi::Collective;
 using mpi::IsPowerOfTwo;
 
-constexpr int kBcastMinProcs = 8;                    // BCAST_MIN_PROCS
-constexpr MPI_Aint kBcastShort = 12288;              // BCAST_SHORT_MSG_SIZE
-constexpr MPI_Aint kBcastLong = 524288;              // BCAST_LONG_MSG_SIZE
-constexpr MPI_Aint kReduceShort = 2048;              // REDUCE_SHORT_MSG_SIZE
-constexpr MPI_Aint kAllReduceShort = 2048;           // ALLREDUCE_SHORT_MSG_SIZE
-constexpr MPI_Aint kAllGatherShort = 81920;          // ALLGATHER_SHORT_MSG_SIZE, ALLGATHERV_SHORT_MSG_SIZE
-constexpr MPI_Aint kAllGatherLong = 524288;          // ALLGATHER_LONG_MSG_SIZE, ALLGATHERV_LONG_MSG_SIZE
+constexpr int kBcastMinProcs = 8;            // BCAST_MIN_PROCS
+constexpr MPI_Aint kBcastShort = 12288;      // BCAST_SHORT_MSG_SIZE
+constexpr MPI_Aint kBcastLong = 524288;      // BCAST_LONG_MSG_SIZE
+constexpr MPI_Aint kReduceShort = 2048;      // REDUCE_SHORT_MSG_SIZE
+constexpr MPI_Aint kAllReduceShort = 2048;   // ALLREDUCE_SHORT_MSG_SIZE
+constexpr MPI_Aint kAllGatherShort = 81920;  // ALLGATHER_SHORT_MSG_SIZE, ALLGATHERV_SHORT_MSG_SIZE
+constexpr MPI_Aint kAllGatherLong = 524288;  // ALLGATHER_LONG_MSG_SIZE, ALLGATHERV_LONG_MSG_SIZE
 constexpr int kAllToAllBruckMinProcs = 8;
-constexpr MPI_Aint kAllToAllShort = 256;             // ALLTOALL_SHORT_MSG_SIZE
-constexpr MPI_Aint kAllToAllMedium = 32768;          // ALLTOALL_MEDIUM_MSG_SIZE
-constexpr MPI_Aint kReduceScatterLong = 524288;      // REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE
+constexpr MPI_Aint kAllToAllShort = 256;         // ALLTOALL_SHORT_MSG_SIZE
+constexpr MPI_Aint kAllToAllMedium = 32768;      // ALLTOALL_MEDIUM_MSG_SIZE
+constexpr MPI_Aint kReduceScatterLong = 524288;  // REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE
 
 bool HasElementForEach(MPI_Aint bytes, int ranks) { return bytes / 4 >= mpi::PowerOfTwoBelow(ranks); }
 
@@ -55,9 +55,8 @@ Algorithm ByRanks(Collective collective, MPI_Aint bytes, int ranks) {
 bool IsInLevels(const Case& one, const Layout& layout) {
   if (!layout.has_two_levels()) return false;
   if (one.collective == Collective::kReduce || one.collective == Collective::kAllReduce) return true;
-  return one.collective == Collective::kBroadcast &&
-         (one.bytes < kBcastShort || layout.ranks() < kBcastMinProcs ||
-          (one.bytes < kBcastLong && IsPowerOfTwo(layout.ranks())));
+  return one.collective == Collective::kBroadcast && (one.bytes < kBcastShort || layout.ranks() < kBcastMinProcs ||
+                                                      (one.bytes < kBcastLong && IsPowerOfTwo(layout.ranks())));
 }
 
 }  // namespace

@@ -30,9 +30,7 @@ class Simulation {
     int from = 0, to = 0;  // ranks; kResume: `to`
     int64_t bytes = 0;
 
-    bool operator>(const Event& other) const {
-      return time != other.time ? time > other.time : number > other.number;
-    }
+    bool operator>(const Event& other) const { return time != other.time ? time > other.time : number > other.number; }
   };
   struct Rank {
     size_t next = 0;          // action

@@ -24,9 +24,9 @@ using Program = std::vector<Action>;
 // before its last one has left. Within a host, the link is the host's memory. The switch between the hosts is never
 // busy, and a receiver stores a message that arrives before its receive.
 struct Network {
-  double latency_us = 50, host_latency_us = 1;        // of a message between hosts; within one
-  double link_gbit = 1;                               // a host's link in each direction, for all its ranks
-  double memory_gbit = 80;                            // a host's memory, for all its ranks
+  double latency_us = 50, host_latency_us = 1;           // of a message between hosts; within one
+  double link_gbit = 1;                                  // a host's link in each direction, for all its ranks
+  double memory_gbit = 80;                               // a host's memory, for all its ranks
   double message_cpu_us = 5, host_message_cpu_us = 0.5;  // at each end of a message between hosts; within one
   double reduce_ns_per_byte = 0.2;
   int processors = 0;  // of each host; 0: one for each rank

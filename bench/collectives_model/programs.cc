@@ -21,7 +21,8 @@ class Data {
   Data(const Case& one, int ranks) : one_(one), ranks_(ranks), send_(Room()), receive_(Room()) {
     const MPI_Aint elements = Elements();
     for (int rank = 0; rank < ranks; ++rank) counts_.push_back(elements / ranks + (rank < elements % ranks ? 1 : 0));
-    for (MPI_Aint begin = 0; const MPI_Aint count : counts_) displacements_.push_back(std::exchange(begin, begin + count));
+    for (MPI_Aint begin = 0; const MPI_Aint count : counts_)
+      displacements_.push_back(std::exchange(begin, begin + count));
   }
 
   // The bytes of a rank that has the most.
@@ -30,8 +31,9 @@ class Data {
                           one.collective == Collective::kAllToAll;
     return is_block ? one.bytes * ranks : one.bytes;
   }
-  // Of one rank: all ranks of a collective have blocks of this length.
-  mpi::Uniform Block(const void* buffer, MPI_Aint bytes) const { return {buffer, bytes, mpi::Datatype::Find(MPI_BYTE)}; }
+  mpi::Uniform Block(const void* buffer, MPI_Aint bytes) const {
+    return {buffer, bytes, mpi::Datatype::Find(MPI_BYTE)};
+  }
   mpi::Reduction Reduction() const {
     return {send_.begin(), receive_.begin(), Elements(), mpi::Datatype::Find(MPI_INT), mpi::Op::Find(MPI_SUM)};
   }

@@ -57,7 +57,8 @@ Bytes Piece(const Bytes& data, MPI_Aint first, MPI_Aint elements) {
 }
 
 TEST_F(DataMovement, BroadcastGivesEveryRankTheRootsData) {
-  for (Algorithm algorithm : {Algorithm::kBinomial, Algorithm::kScatterDoubling, Algorithm::kScatterRing, Algorithm::kChain}) {
+  for (Algorithm algorithm :
+       {Algorithm::kBinomial, Algorithm::kScatterDoubling, Algorithm::kScatterRing, Algorithm::kChain}) {
     ForEachSize([&](int size) {
       if (!IsLegal(Collective::kBroadcast, algorithm, size, true)) return;
       const int root = Below(size);

@@ -5,7 +5,11 @@
 namespace weft::mpi {
 
 Halving::Halving(Place place, int keeper, MPI_Aint count)
-    : place_(place), participants_(PowerOfTwoBelow(place.size)), extra_(place.size - participants_), is_reversed_(true), keeper_(keeper) {
+    : place_(place),
+      participants_(PowerOfTwoBelow(place.size)),
+      extra_(place.size - participants_),
+      is_reversed_(true),
+      keeper_(keeper) {
   begin_.resize(static_cast<size_t>(participants_) + 1);
   for (int i = 0; i <= participants_; ++i) {
     begin_[static_cast<size_t>(i)] = count / participants_ * i + std::min<MPI_Aint>(i, count % participants_);

@@ -131,7 +131,8 @@ Forced g_forced{};
 
 std::string NamesOfAlgorithms(Collective collective) {
   std::string names;
-  for (const Algorithm algorithm : AlgorithmsOf(collective)) names.append(names.empty() ? "" : ", ").append(NameOfAlgorithm(algorithm));
+  for (const Algorithm algorithm : AlgorithmsOf(collective))
+    names.append(names.empty() ? "" : ", ").append(NameOfAlgorithm(algorithm));
   return names;
 }
 

@@ -107,7 +107,8 @@ TEST(Tuning, ALongBroadcastGoesAlongAChainOnlyIfEachRankHasManyBytes) {
 
 TEST(Tuning, AGatherOfManyRanksGoesUpATreeWithLongerBlocksThanOneOfFew) {
   for (const Collective collective : {Collective::kGather, Collective::kScatter}) {
-    for (const auto& [ranks, most] : {std::pair(9, 2 * kKi), {127, 2 * kKi}, {128, 4 * kKi}, {511, 4 * kKi}, {512, 16 * kKi}}) {
+    for (const auto& [ranks, most] :
+         {std::pair(9, 2 * kKi), {127, 2 * kKi}, {128, 4 * kKi}, {511, 4 * kKi}, {512, 16 * kKi}}) {
       EXPECT_EQ(Choose(collective, most, ranks), Algorithm::kBinomial) << ranks;
       EXPECT_EQ(Choose(collective, most + 1, ranks), Algorithm::kLinear) << ranks;
     }
