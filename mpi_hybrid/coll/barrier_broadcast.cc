@@ -85,26 +85,6 @@ void RingOfBlocks(Schedule& schedule, Place place, const Blocks& blocks, int roo
   }
 }
 
-// From each rank to the next. While a rank passes a segment on, it receives the following one.
-void ChainOfSegments(Schedule& schedule, Place place, const Blocks& segments, int root) {
-  const int relative = (place.rank - root + place.size) % place.size;
-  const int left = (place.rank - 1 + place.size) % place.size, right = (place.rank + 1) % place.size;
-  const int count = static_cast<int>((segments.bytes + segments.block - 1) / segments.block);
-  for (int segment = 0; segment <= count; ++segment) {
-    if (relative != 0 && segment < count)
-      schedule.ReceiveBytes(segments.memory + segments.Begin(segment), segments.Length(segment, 1), left);
-    if (relative != place.size - 1 && segment > 0)
-      schedule.SendBytes(segments.memory + segments.Begin(segment - 1), segments.Length(segment - 1, 1), right);
-    schedule.EndRound();
-  }
-}
-
-// Of a chain. Short segments fill a long chain sooner; long ones cost fewer messages. All ranks have the same length.
-MPI_Aint SegmentOf(MPI_Aint bytes, int ranks) {
-  constexpr MPI_Aint kLeast = 16 * 1024, kMost = 128 * 1024;
-  return std::clamp(bytes / (8 * ranks), kLeast, kMost);
-}
-
 }  // namespace
 
 // Dissemination: after round k each rank has heard, directly or not, of 2^k ranks before it.
@@ -122,20 +102,15 @@ void BuildBroadcast(Schedule& schedule, Place place, Algorithm algorithm, void* 
   if (place.size == 1) return;
   Blocks blocks;
   blocks.bytes = count * type.size;
-  blocks.block = algorithm == Algorithm::kChain ? SegmentOf(blocks.bytes, place.size)
-                                                : (blocks.bytes + place.size - 1) / place.size;
+  blocks.block = (blocks.bytes + place.size - 1) / place.size;
   blocks.memory = type.dense ? static_cast<uint8_t*>(buffer) : schedule.Temporary(blocks.bytes);
   if (!type.dense && place.rank == root) schedule.Pack(buffer, count, type, blocks.memory);
-  if (algorithm == Algorithm::kChain) {
-    ChainOfSegments(schedule, place, blocks, root);
-  } else {
-    const Numbers numbers{place, root, algorithm == Algorithm::kScatterDoubling};
-    ScatterBlocks(schedule, numbers, blocks);
-    if (algorithm == Algorithm::kScatterDoubling)
-      DoublingOfBlocks(schedule, numbers, blocks);
-    else
-      RingOfBlocks(schedule, place, blocks, root);
-  }
+  const Numbers numbers{place, root, algorithm == Algorithm::kScatterDoubling};
+  ScatterBlocks(schedule, numbers, blocks);
+  if (algorithm == Algorithm::kScatterDoubling)
+    DoublingOfBlocks(schedule, numbers, blocks);
+  else
+    RingOfBlocks(schedule, place, blocks, root);
   if (!type.dense && place.rank != root) schedule.Unpack(blocks.memory, buffer, count, type);
 }
 

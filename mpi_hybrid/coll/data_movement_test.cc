@@ -57,8 +57,7 @@ Bytes Piece(const Bytes& data, MPI_Aint first, MPI_Aint elements) {
 }
 
 TEST_F(DataMovement, BroadcastGivesEveryRankTheRootsData) {
-  for (Algorithm algorithm :
-       {Algorithm::kBinomial, Algorithm::kScatterDoubling, Algorithm::kScatterRing, Algorithm::kChain}) {
+  for (Algorithm algorithm : {Algorithm::kBinomial, Algorithm::kScatterDoubling, Algorithm::kScatterRing}) {
     ForEachSize([&](int size) {
       if (!IsLegal(Collective::kBroadcast, algorithm, size, true)) return;
       const int root = Below(size);
@@ -77,29 +76,6 @@ TEST_F(DataMovement, BroadcastGivesEveryRankTheRootsData) {
           buffers[static_cast<size_t>(rank)].Put(0, rank == root ? data : Bytes(data.size(), 0));
       });
     });
-  }
-}
-
-TEST_F(DataMovement, AChainPassesOnEverySegment) {
-  // Several segments, the last of which is short; and none.
-  for (const MPI_Aint count : {MPI_Aint{0}, 5 * 16 * 1024 / kElementBytes + 3}) {
-    for (int size : {2, 3, 9}) {
-      const int root = Below(size);
-      const Bytes data = RandomBytes(random_, count);
-      InMemoryRanks ranks(random_, size);
-      std::deque<TypedBuffer> buffers, expected;
-      for (int rank = 0; rank < size; ++rank) {
-        const Datatype& type = SomeLayout();
-        expected.emplace_back(type, count).Put(0, data);
-        TypedBuffer& buffer = buffers.emplace_back(type, count);
-        BuildBroadcast(ranks[rank], {rank, size}, Algorithm::kChain, buffer.origin(), count, type, root);
-        int sends = 0;
-        for (const Step& step : ranks[rank].steps()) sends += step.kind == Step::Kind::kSend;
-        EXPECT_EQ(sends, rank == (root + size - 1) % size || count == 0 ? 0 : 6);
-      }
-      buffers[static_cast<size_t>(root)].Put(0, data);
-      RunAndCompare(ranks, buffers, expected, [] {});
-    }
   }
 }
 

@@ -31,7 +31,7 @@ constexpr bool kPowerOfTwo = true;
 // The first row that fits and is legal; the last of each collective is legal always. Up to 8 ranks the sizes are those
 // at which the sums of all ranks' processor times crossed (4 ranks on one host over loopback TCP, which copies cost
 // most). Beyond, they are those at which bench/collectives_model has the least loss on any of its networks, with one
-// rank on each host or with many. Rings, chains and pairwise exchanges take a latency for each rank: they need many
+// rank on each host or with many. Rings and pairwise exchanges take a latency for each rank: they need many
 // bytes for each rank (most_bytes_each is the limit of the algorithms before them).
 constexpr Row kTable[] = {
     {Collective::kBroadcast, 64 * kKi, 1, kManyRanks, Algorithm::kBinomial},
@@ -39,8 +39,6 @@ constexpr Row kTable[] = {
     {Collective::kBroadcast, 512 * kKi, 8, 8, Algorithm::kScatterDoubling},
     {Collective::kBroadcast, kAny, kBeyondMeasured, kManyRanks, Algorithm::kScatterDoubling, 32 * kKi},
     {Collective::kBroadcast, kAny, kBeyondMeasured, kManyRanks, Algorithm::kBinomial, 256},
-    {Collective::kBroadcast, kAny, kBeyondMeasured, kManyRanks, Algorithm::kScatterRing, 32 * kKi},
-    {Collective::kBroadcast, kAny, kBeyondMeasured, kManyRanks, Algorithm::kChain},
     {Collective::kBroadcast, kAny, 1, kManyRanks, Algorithm::kScatterRing},
 
     {Collective::kGather, 2 * kKi, 8, kManyRanks, Algorithm::kBinomial},
@@ -111,7 +109,6 @@ constexpr AlgorithmName kAlgorithms[] = {
     {"binomial", Algorithm::kBinomial},
     {"scatter_doubling", Algorithm::kScatterDoubling},
     {"scatter_ring", Algorithm::kScatterRing},
-    {"chain", Algorithm::kChain},
     {"linear", Algorithm::kLinear},
     {"doubling", Algorithm::kDoubling},
     {"bruck", Algorithm::kBruck},

@@ -31,7 +31,6 @@ enum class Algorithm : uint8_t {
   kBinomial,
   kScatterDoubling,  // broadcast: binomial scatter, allgather by recursive doubling (powers of two)
   kScatterRing,      // ... allgather in a ring
-  kChain,            // broadcast: from each rank to the next, in segments
   kLinear,           // each rank with each other rank at once
   kDoubling,         // recursive doubling
   kBruck,

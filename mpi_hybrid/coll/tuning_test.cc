@@ -95,16 +95,6 @@ TEST(Tuning, AnAllreduceGoesRoundARingOnlyIfEachRankHasManyBytes) {
   EXPECT_EQ(Choose(Collective::kAllReduce, 1'120'000, 96), Algorithm::kRabenseifner);
 }
 
-TEST(Tuning, ALongBroadcastGoesAlongAChainOnlyIfEachRankHasManyBytes) {
-  for (const int ranks : {9, 32, 100, 128, 1000}) {
-    EXPECT_EQ(Choose(Collective::kBroadcast, 33 * kKi * ranks, ranks), Algorithm::kChain) << ranks;
-    EXPECT_EQ(Choose(Collective::kBroadcast, 32 * kKi * ranks, ranks),
-              IsLegal(Collective::kBroadcast, Algorithm::kScatterDoubling, ranks, true) ? Algorithm::kScatterDoubling
-                                                                                        : Algorithm::kScatterRing)
-        << ranks;
-  }
-}
-
 TEST(Tuning, AGatherOfManyRanksGoesUpATreeWithLongerBlocksThanOneOfFew) {
   for (const Collective collective : {Collective::kGather, Collective::kScatter}) {
     for (const auto& [ranks, most] :
@@ -117,7 +107,7 @@ TEST(Tuning, AGatherOfManyRanksGoesUpATreeWithLongerBlocksThanOneOfFew) {
 
 // The algorithms that take a message of each rank after the other.
 bool TakesALatencyForEachRank(Algorithm algorithm) {
-  return algorithm == Algorithm::kRing || algorithm == Algorithm::kScatterRing || algorithm == Algorithm::kChain ||
+  return algorithm == Algorithm::kRing || algorithm == Algorithm::kScatterRing ||
          algorithm == Algorithm::kPairwise;
 }
 

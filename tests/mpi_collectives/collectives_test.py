@@ -13,7 +13,7 @@ ALGORITHMS = [
     "bcast:scatter_doubling,allgather:doubling,alltoall:bruck",
     "alltoall:linear,reduce:binomial,allreduce:doubling,reduce_scatter:doubling",
     "alltoall:pairwise,reduce:rabenseifner,allreduce:rabenseifner,reduce_scatter:halving",
-    "bcast:chain,allreduce:ring,reduce_scatter:pairwise",
+    "allreduce:ring,reduce_scatter:pairwise",
 ]
 
 
