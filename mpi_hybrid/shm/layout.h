@@ -26,7 +26,7 @@ inline constexpr int kMostPlaces = 1024;
 inline constexpr size_t kPlaceBytes = 1 << 20, kPairBytes = kPage;
 
 struct Header {
-  static constexpr uint64_t kMagic = 0x3267'6573'7466'6577;  // "weftseg2"
+  static constexpr uint64_t kMagic = 0x3367'6573'7466'6577;  // "weftseg3"
 
   uint64_t magic;
   uint32_t places;
@@ -65,8 +65,18 @@ constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to
 constexpr size_t AffinitiesStart(size_t places) { return RoundUp(kHeaderBytes + places * sizeof(Slot), kPage); }
 constexpr size_t PlacesStart(size_t places) { return RoundUp(AffinitiesStart(places) + places * sizeof(Affinity), kPage); }
 constexpr size_t PairsStart(size_t places) { return PlacesStart(places) + places * kPlaceBytes; }
-// Bytes of all of them.
-constexpr size_t FixedBytes(size_t places) { return PairsStart(places) + places * places * kPairBytes; }
+// The pairs are in tiles of 16 places by 16. What a place reads from many others, and what it writes for them, is then in
+// few page tables: one for 2 MiB. In rows, each pair in which it reads would be in another one.
+inline constexpr size_t kTile = 16;
+constexpr size_t TilesAcross(size_t places) { return (places + kTile - 1) / kTile; }
+constexpr size_t PairOffset(size_t from, size_t to, size_t places) {
+  const size_t tile = from / kTile * TilesAcross(places) + to / kTile;
+  return (tile * kTile * kTile + from % kTile * kTile + to % kTile) * kPairBytes;
+}
+// Bytes of all parts with a fixed place.
+constexpr size_t FixedBytes(size_t places) {
+  return PairsStart(places) + TilesAcross(places) * TilesAcross(places) * kTile * kTile * kPairBytes;
+}
 
 }  // namespace weft::mpi::shm
 

@@ -166,8 +166,7 @@ uint8_t* NodeSegment::OfPlace(int place) const {
 }
 
 uint8_t* NodeSegment::OfPair(int from, int to) const {
-  const size_t pair = static_cast<size_t>(from) * ranks_.size() + static_cast<size_t>(to);
-  return fixed_.data() + PairsStart(ranks_.size()) + pair * kPairBytes;
+  return fixed_.data() + PairsStart(ranks_.size()) + PairOffset(static_cast<size_t>(from), static_cast<size_t>(to), ranks_.size());
 }
 
 std::optional<uint64_t> NodeSegment::Reserve(uint64_t bytes) {

@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,27 @@ TEST_F(NodeSegmentTest, WhatOneWritesTheOthersRead) {
   std::strcpy(reinterpret_cast<char*>(first_->OfPair(0, 1)), "to one");
   EXPECT_STREQ(reinterpret_cast<char*>(second->OfPair(0, 1)), "to one");
   EXPECT_EQ(*second->OfPair(1, 0), 0);
+}
+
+TEST(NodeSegmentLayoutTest, EachPairHasAPlaceOfItsOwn) {
+  for (const size_t places : {1, 2, 16, 17, 40}) {
+    std::set<size_t> offsets;
+    for (size_t from = 0; from < places; ++from) {
+      for (size_t to = 0; to < places; ++to) offsets.insert(PairOffset(from, to, places));
+    }
+    EXPECT_EQ(offsets.size(), places * places);
+    EXPECT_LE(PairsStart(places) + *offsets.rbegin() + kPairBytes, FixedBytes(places));
+  }
+}
+
+TEST(NodeSegmentLayoutTest, APlaceReadsAndWritesInFewPageTables) {
+  constexpr size_t kPlaces = 1000, kTable = 2 << 20;
+  std::set<size_t> tables;
+  for (size_t other = 0; other < kPlaces; ++other) {
+    tables.insert(PairOffset(other, 500, kPlaces) / kTable);
+    tables.insert(PairOffset(500, other, kPlaces) / kTable);
+  }
+  EXPECT_LT(tables.size(), 100U);
 }
 
 TEST_F(NodeSegmentTest, ARangeIsOfTheOneWhoReservedItAndOfThoseWhoAreTold) {
