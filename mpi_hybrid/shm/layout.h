@@ -21,9 +21,9 @@ inline constexpr size_t kLine = 64;    // bytes of a cache line
 inline constexpr size_t kPage = 4096;
 inline constexpr int kMostPlaces = 1024;
 
-// Bytes for the messages of each place (cells), and of each ordered pair of places (rings). Zero at the start; p2p/shm
-// defines the contents.
-inline constexpr size_t kPlaceBytes = 1 << 20, kPairBytes = kPage;
+// Bytes for the messages of each place (a card, side by side with those of the others, and cells), and of each ordered
+// pair of places (rings). Zero at the start; p2p/shm defines the contents.
+inline constexpr size_t kCardBytes = kPage, kPlaceBytes = 1 << 20, kPairBytes = kPage;
 
 struct Header {
   static constexpr uint64_t kMagic = 0x3367'6573'7466'6577;  // "weftseg3"
@@ -63,7 +63,8 @@ constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to
 
 // Offsets of the parts with a fixed place.
 constexpr size_t AffinitiesStart(size_t places) { return RoundUp(kHeaderBytes + places * sizeof(Slot), kPage); }
-constexpr size_t PlacesStart(size_t places) { return RoundUp(AffinitiesStart(places) + places * sizeof(Affinity), kPage); }
+constexpr size_t CardsStart(size_t places) { return RoundUp(AffinitiesStart(places) + places * sizeof(Affinity), kPage); }
+constexpr size_t PlacesStart(size_t places) { return CardsStart(places) + places * kCardBytes; }
 constexpr size_t PairsStart(size_t places) { return PlacesStart(places) + places * kPlaceBytes; }
 // The pairs are in tiles of 16 places by 16. What a place reads from many others, and what it writes for them, is then in
 // few page tables: one for 2 MiB. In rows, each pair in which it reads would be in another one.

@@ -161,6 +161,10 @@ int NodeSegment::Elsewhere() const {
   return sched_getaffinity(0, sizeof(ours), &ours) == 0 ? affinities().ElsewhereThan(ours) : 0;
 }
 
+uint8_t* NodeSegment::CardOf(int place) const {
+  return fixed_.data() + CardsStart(ranks_.size()) + static_cast<size_t>(place) * kCardBytes;
+}
+
 uint8_t* NodeSegment::OfPlace(int place) const {
   return fixed_.data() + PlacesStart(ranks_.size()) + static_cast<size_t>(place) * kPlaceBytes;
 }

@@ -88,7 +88,8 @@ class NodeSegment {
   int Elsewhere() const;
 
   // --- memory ---
-  // kPlaceBytes or kPairBytes, aligned to a page.
+  // kCardBytes, kPlaceBytes or kPairBytes, aligned to a page.
+  uint8_t* CardOf(int place) const;
   uint8_t* OfPlace(int place) const;
   uint8_t* OfPair(int from, int to) const;
 

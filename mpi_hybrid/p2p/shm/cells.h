@@ -13,7 +13,7 @@ namespace weft::mpi::shm {
 // A bit of Slot::attention: another process has connected, or the state on its card has changed.
 inline constexpr uint32_t kKnock = 2;
 
-// How to reach a process: the first page of its part of the segment. The process writes its own line before the
+// How to reach a process. The process writes its own line before the
 // job's fence; processes that connect to it write the rest.
 struct PlaceCard {
   // kLost: it ended without a goodbye; kOverwritten: its words were overwritten
@@ -33,17 +33,17 @@ struct PlaceCard {
   // kKnock is cleared.
   alignas(kLine) std::atomic<uint64_t> callers[kMostPlaces / 64];
 };
-static_assert(sizeof(PlaceCard) <= kPage);
+static_assert(sizeof(PlaceCard) <= kCardBytes);
 
 inline constexpr size_t kCellBytes = 8192;
-inline constexpr size_t kCells = (kPlaceBytes - kPage) / kCellBytes;
+inline constexpr size_t kCells = kPlaceBytes / kCellBytes;
 
-// The cells behind the card: the process writes them, and its peers read them. Only the owner knows which are free, in
+// The cells of a process: it writes them, and its peers read them. Only the owner knows which are free, in
 // its own memory. The cell that was returned last is used first, because it is in the cache.
 class Cells {
  public:
   // `area`: the process's part of the segment.
-  explicit Cells(uint8_t* area) : first_(area + kPage) {
+  explicit Cells(uint8_t* area) : first_(area) {
     for (size_t i = 0; i < kCells; ++i) free_list_[i] = static_cast<uint16_t>(kCells - 1 - i);
   }
 

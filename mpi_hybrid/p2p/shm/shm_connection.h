@@ -58,7 +58,7 @@ class ShmConnection final : public Lane {
         link_(link),
         place_(place),
         cells_(memory.cells),
-        its_cells_(memory.its_area + kPage),
+        its_cells_(memory.its_area),
         its_attention_(memory.its_attention),
         its_stay_(memory.its_stay),
         in_place_from_(in_place_from),

@@ -79,7 +79,7 @@ class ShmTransport final : public Transport, ShmConnection::Owner, EventLoop::Ha
     ShmConnection connection;
   };
 
-  PlaceCard& CardOf(int place) const { return *reinterpret_cast<PlaceCard*>(node_.OfPlace(place)); }
+  PlaceCard& CardOf(int place) const { return *reinterpret_cast<PlaceCard*>(node_.CardOf(place)); }
   RingPage& Ring(int from, int to) const { return *reinterpret_cast<RingPage*>(node_.OfPair(from, to)); }
   Peer* PeerOf(ProcessId process) const {
     const size_t at = static_cast<size_t>(process);

@@ -316,7 +316,7 @@ class ShmRingsTest : public ShmTransportTest {
 // As when the number is another process's by now.
 TEST_F(ShmTransportTest, OnlyAProcessWithItsMarkIsCopiedFrom) {
   Make(2);
-  reinterpret_cast<shm::PlaceCard*>(node(0).OfPlace(1))->mark = 4096;  // where nobody has memory
+  reinterpret_cast<shm::PlaceCard*>(node(0).CardOf(1))->mark = 4096;  // where nobody has memory
   const uint64_t before = g_counters.host_copies;
   ExpectLongMessage(1, 0);
   EXPECT_EQ(g_counters.host_copies, before);
