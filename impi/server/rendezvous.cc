@@ -237,7 +237,7 @@ void Rendezvous::Distribute() {
   if (state_ != State::kExchanging) return;
   while (!said_.empty()) {
     const auto& [label, values] = *said_.begin();
-    const bool complete = std::all_of(clients_.begin(), clients_.end(), [&](const auto& client) { return client->done || client->last >= label; });
+    const bool complete = std::all_of(clients_.begin(), clients_.end(), [&, label = label](const auto& client) { return client->done || client->last >= label; });
     if (!complete) return;
     Collected all{.label = label, .clients = 0, .values = {}};
     for (const auto& [rank, bytes] : values) {
