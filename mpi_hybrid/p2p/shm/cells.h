@@ -13,8 +13,8 @@ namespace weft::mpi::shm {
 // A bit of Slot::attention: another process has connected, or the state on its card has changed.
 inline constexpr uint32_t kKnock = 2;
 
-// How to reach a process. The process writes its own line before the
-// job's fence; processes that connect to it write the rest.
+// How to reach a process. The process writes its own line before the job's fence; processes that connect to it write the
+// rest.
 struct PlaceCard {
   // kLost: it ended without a goodbye; kOverwritten: its words were overwritten
   enum State : uint32_t { kNobody = 0, kHere = 1, kLeft = 2, kLost = 3, kOverwritten = 4 };

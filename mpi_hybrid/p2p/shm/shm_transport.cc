@@ -251,7 +251,8 @@ void ShmTransport::Drop(const Link& link) {
   Knock(place);
 }
 
-// Who has connected is told, and who is about to: that one sets its bit and looks at the state then (Connect). A lost rank tells all.
+// Tells the processes that have connected. A process that connects at the same time sets its bit in `callers` before it reads the state (Connect), so one
+// of the two sees the other. A process whose words were overwritten tells all.
 void ShmTransport::End(PlaceCard::State state) {
   std::vector<int> told;
   for (const Peer* peer : open_) told.push_back(peer->connection.place());

@@ -115,7 +115,7 @@ TEST_F(HostChannelTest, AnAnswerIsHeardAfterItsQuestionWasSent) {
   EXPECT_GT(initiator_.sink.transmitted, payload.size());
 }
 
-// Who waits for the last message, and closes the connection then, lets its sender complete.
+// A receiver may close the connection as soon as it has the last message; its sender must not find that message flushed.
 TEST_F(HostChannelTest, TheEndIsHeardAfterWhatThePeerReadBeforeIt) {
   Shake();
   const std::string payload(50000, 'p');
