@@ -36,15 +36,15 @@ std::string AgentGroup::MissingHost() const {
 }
 
 void AgentGroup::OnBytes(size_t agent, ByteSpan bytes) {
-  if (failed_here_ || quits_) return;
+  if (quits_ || !agents_[agent].reason.empty()) return;
   CommandReader& reader = agents_[agent].reader;
   reader.Append(bytes);
   while (const auto command = reader.NextCommand()) {
     Obey(agent, *command);
-    if (failed_here_) return;
+    if (!agents_[agent].reason.empty()) return;
   }
   if (const auto length = reader.refused_length()) {
-    Fail(true, "the agent of " + NameOf(agent) + " sent a command of " + std::to_string(*length) + " bytes; use one release of Weft on all hosts");
+    Fail(agent, true, "the agent of " + NameOf(agent) + " sent a command of " + std::to_string(*length) + " bytes; use one release of Weft on all hosts");
   }
 }
 
@@ -54,7 +54,7 @@ void AgentGroup::Obey(size_t agent, const Command& command) {
     warnings_.push_back("host '" + hosts_[agent] + "': " + TextOf(command));
   } else if (const auto fail = FailReport::From(command)) {
     // Before the ranks run, an agent does not know how the user calls its host.
-    Fail(fail->by_process, stage < Stage::kRunning ? NameOf(agent) + ": " + fail->why : fail->why);
+    Fail(agent, fail->by_process, stage < Stage::kRunning ? NameOf(agent) + ": " + fail->why : fail->why);
   } else if (const auto here = HereReport::From(command); here && stage == Stage::kStarting) {
     places_[agent] = *here;
     stage = Stage::kPlaced;
@@ -63,7 +63,7 @@ void AgentGroup::Obey(size_t agent, const Command& command) {
   } else if (command.code == kOverCommand && stage == Stage::kRunning) {
     stage = Stage::kEnded;
   } else {
-    Fail(true, "the agent of " + NameOf(agent) + " sent " + impi::NameOf(command.code) + ", which is not expected now; use one release of Weft on all hosts");
+    Fail(agent, true, "the agent of " + NameOf(agent) + " sent " + impi::NameOf(command.code) + ", which is not expected now; use one release of Weft on all hosts");
   }
 }
 
@@ -71,7 +71,7 @@ void AgentGroup::Obey(size_t agent, const Command& command) {
 void AgentGroup::OnClosed(size_t agent) {
   Agent& one = agents_[agent];
   if (std::exchange(one.closed, true) || quits_ || one.stage == Stage::kEnded) return;
-  Fail(true, "the agent of " + NameOf(agent) + " ended before the job did, or its host is lost; mpiexec's messages may say why");
+  Fail(agent, true, "the agent of " + NameOf(agent) + " ended before the job did, or its host is lost; mpiexec's messages may say why");
 }
 
 void AgentGroup::Begin(HostRank first, const Bytes& welcome) {
@@ -102,11 +102,12 @@ std::vector<std::string> AgentGroup::TakeWarnings() { return std::exchange(warni
 
 // The first failure is the cause of those that follow. But a host of this client that is lost is also what other clients hear of, and what they do then may
 // come to the other agents of this client before the loss itself does.
-void AgentGroup::Fail(bool here, std::string reason) {
+void AgentGroup::Fail(size_t agent, bool here, const std::string& reason) {
+  if (here && agents_[agent].reason.empty()) agents_[agent].reason = reason;
   if (failed_here_ || (failed_ && !here)) return;
   failed_ = true;
   failed_here_ = here;
-  reason_ = std::move(reason);
+  reason_ = reason;
 }
 
 }  // namespace weft::impi

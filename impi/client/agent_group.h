@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,9 @@ class AgentGroup {
 
   // Of the agent that is behind all others.
   Stage stage() const;
-  // In kFailed: of the first failure; but one of this client, if it becomes known later, takes the place of one elsewhere. Names the client, the host, and what to do where that is known.
-  const std::string& reason() const { return reason_; }
+  // In kFailed: of the first failure; but one of this client, if it becomes known later, takes the place of one elsewhere (OnFirstDeath: of another here).
+  // Names the client, the host, and what to do where that is known.
+  const std::string& reason() const { return KnowsFirstDeath() ? agents_[*first_death_].reason : reason_; }
   // In kFailed: an agent or a process of this client is why. Else it was elsewhere.
   bool failed_here() const { return failed_here_; }
   // By agent; from kPlaced on.
@@ -50,6 +52,11 @@ class AgentGroup {
   void Begin(HostRank first, const Bytes& welcome);
   // mpiexec has ended. `how`: behind the name of a process that has not called MPI_Init, if there is one.
   void OnRanksEnded(const std::string& how);
+  // mpiexec has ended the ranks because of one on this agent's host. The others, which it ended, may be what became known first: the reason is what this agent
+  // says of its own processes.
+  void OnFirstDeath(size_t agent) { first_death_ = agent; }
+  // Whether that is still to come.
+  bool AwaitsFirstDeath() const { return first_death_ && !KnowsFirstDeath(); }
   // The agents close the connections of their processes.
   void CloseProcesses() { SendToAll({kShutCommand, {}}); }
   // The agents close all connections, and end. What they say after this does not count.
@@ -67,11 +74,13 @@ class AgentGroup {
     Bytes output;
     Stage stage = Stage::kStarting;
     bool closed = false;
+    std::string reason;  // of the first failure of its own host; empty: none
   };
 
   void Obey(size_t agent, const Command& command);
   void SendToAll(const Command& command);
-  void Fail(bool here, std::string reason);
+  void Fail(size_t agent, bool here, const std::string& reason);
+  bool KnowsFirstDeath() const { return first_death_ && !agents_[*first_death_].reason.empty(); }
 
   const ClientRank client_;
   const std::vector<std::string> hosts_;
@@ -81,6 +90,7 @@ class AgentGroup {
   bool quits_ = false;
   bool failed_ = false, failed_here_ = false;
   std::string reason_;
+  std::optional<size_t> first_death_;
   std::vector<std::string> warnings_;
 };
 

@@ -147,6 +147,22 @@ TEST_F(ImpiAgentGroup, TheFirstFailureOfTheClientCounts) {
   EXPECT_EQ(group.reason(), "rank 3 ended");
 }
 
+TEST_F(ImpiAgentGroup, TheDeathForWhichMpiexecEndedTheRanksIsTheReason) {
+  Run();
+  Say(0, FailReport{true, "rank 3 ended"}.ToCommand());
+  EXPECT_FALSE(group.AwaitsFirstDeath());
+  group.OnFirstDeath(1);
+  EXPECT_TRUE(group.AwaitsFirstDeath());
+  EXPECT_EQ(group.reason(), "rank 3 ended") << "until more is known";
+  Say(1, FailReport{true, "rank 4 ended"}.ToCommand());
+  EXPECT_FALSE(group.AwaitsFirstDeath());
+  EXPECT_EQ(group.reason(), "rank 4 ended");
+  group.OnClosed(1);
+  Say(1, FailReport{true, "rank 6 ended"}.ToCommand());
+  EXPECT_EQ(group.reason(), "rank 4 ended");
+  EXPECT_TRUE(group.failed_here());
+}
+
 TEST_F(ImpiAgentGroup, AFailureOfTheStartNamesTheHost) {
   Say(1, FailReport{true, "cannot listen for other clients"}.ToCommand());
   EXPECT_EQ(group.reason(), "host 'b' of client 1: cannot listen for other clients");

@@ -6,15 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include "base/close_from.h"
 #include "impi/run/mpiexec_child.h"
 #include "pmi/launch/launcher.h"
-#include "pmi/launch/sockets.h"
 
 namespace weft::impi {
 namespace {
@@ -30,23 +26,19 @@ constexpr int kKept = 3;                 // the descriptor of the news
   const int above = fcntl(news, F_DUPFD_CLOEXEC, kKept);
   if (above != kKept) dup3(above, kKept, O_CLOEXEC);
   CloseFrom(kKept + 1);
-  options.on_gone = [](const std::vector<int>& agents) {
-    for (const int32_t agent : agents) (void)!write(kKept, &agent, sizeof agent);
-  };
+  options.on_gone = GonePipe::Teller(kKept);
   std::exit(pmi::Launcher(options).Run());
 }
 
 }  // namespace
 
 Result<AgentsProcess, std::string> AgentsProcess::Start(const pmi::Options& options) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe to mpiexec: " + std::string(std::strerror(errno));
-  Descriptor ours(ends[0]), hers(ends[1]);
-  pmi::SetNonBlocking(ours.get());
+  auto news = GonePipe::Open();
+  if (!news.ok()) return news.error();
   const auto pid = ForkForMpiexec();
   if (!pid.ok()) return pid.error();
-  if (*pid == 0) RunMpiexec(options, hers.get());
-  return AgentsProcess(*pid, std::move(ours));
+  if (*pid == 0) RunMpiexec(options, news->writes.get());
+  return AgentsProcess(*pid, std::move(news->reads));
 }
 
 AgentsProcess::AgentsProcess(AgentsProcess&& other) noexcept
@@ -58,13 +50,9 @@ AgentsProcess::~AgentsProcess() {
 
 void AgentsProcess::Look() {
   if (exit_status_) return;
-  int32_t agent;
-  ssize_t count;
-  while ((count = read(news_.get(), &agent, sizeof agent)) == sizeof agent || (count < 0 && errno == EINTR)) {
-    if (count > 0) gone_.push_back(agent);
-  }
+  const bool open = GonePipe::Read(news_.get(), &gone_);
   int status = 0;
-  if (count == 0 && waitpid(pid_, &status, 0) == pid_) exit_status_ = ExitStatusOf(status);
+  if (!open && waitpid(pid_, &status, 0) == pid_) exit_status_ = ExitStatusOf(status);
 }
 
 void AgentsProcess::WaitFor(milliseconds time) {

@@ -3,8 +3,11 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
 
 namespace weft::impi {
@@ -15,6 +18,19 @@ Result<pid_t, std::string> ForkForMpiexec();
 
 // Of what waitpid(2) says: as a shell has it, 128 + N if signal N ended the process.
 int ExitStatusOf(int wait_status);
+
+// A pipe by which such a child tells which of its processes have ended, or were lost with their host, before it began to end them itself. Neither end blocks: if
+// nobody reads 16,384 numbers, the next ones are lost.
+struct GonePipe {
+  Descriptor reads, writes;
+
+  // Why not: a sentence.
+  static Result<GonePipe, std::string> Open();
+  // For pmi::Options::on_gone. `fd`: the child's end.
+  static std::function<void(const std::vector<int>&)> Teller(int fd);
+  // Adds the numbers that have come. False: the child has closed its end.
+  static bool Read(int fd, std::vector<int>* gone);
+};
 
 }  // namespace weft::impi
 

@@ -27,7 +27,7 @@ constexpr milliseconds kTermTime{5000};  // for mpiexec to end the ranks after S
 constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 // mpiexec, when the agents' addresses have come through `gate`, one a line and an empty one at the end. Without them, the job never started.
-[[noreturn]] void RunMpiexec(pmi::Options options, int gate) {
+[[noreturn]] void RunMpiexec(pmi::Options options, int gate, int news) {
   std::string addresses;
   char block[256];
   for (ssize_t count; (count = read(gate, block, sizeof block)) != 0;) {
@@ -41,6 +41,7 @@ constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}
     end = addresses.find('\n', at);
     options.first_job_by_host.second.push_back(addresses.substr(at, end - at));
   }
+  options.on_gone = GonePipe::Teller(news);
   std::exit(pmi::Launcher(options).Run());
 }
 
@@ -50,13 +51,15 @@ Result<RanksProcess, std::string> RanksProcess::Make(pmi::Options options) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "no pipe to mpiexec: " + std::string(std::strerror(errno));
   Descriptor hers(ends[0]), ours(ends[1]);
+  auto news = GonePipe::Open();
+  if (!news.ok()) return news.error();
   const auto pid = ForkForMpiexec();
   if (!pid.ok()) return pid.error();
   if (*pid == 0) {
     ours.Close();
-    RunMpiexec(std::move(options), hers.Release());
+    RunMpiexec(std::move(options), hers.Release(), news->writes.get());
   }
-  return RanksProcess(*pid, std::move(ours));
+  return RanksProcess(*pid, std::move(ours), std::move(news->reads));
 }
 
 RanksProcess::~RanksProcess() {
@@ -91,6 +94,7 @@ void RanksProcess::Look() {
     // The terminal sends its signals to all processes of the group, mpiexec among them.
     if (info.ssi_code != SI_KERNEL) kill(pid_, static_cast<int>(info.ssi_signo));
   }
+  GonePipe::Read(news_.get(), &gone_);
   int status = 0;
   if (exit_status_ || waitpid(pid_, &status, WNOHANG) != pid_) return;
   exit_status_ = ExitStatusOf(status);

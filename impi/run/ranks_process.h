@@ -32,6 +32,8 @@ class RanksProcess {
   // After Start. When it can be read: Look.
   int fd() const { return signals_.get(); }
   void Look();
+  // The last rank of this client that has ended by itself: the one for which mpiexec ended the job, if it did. Look has seen it.
+  std::optional<int> last_gone() const { return gone_.empty() ? std::nullopt : std::optional(gone_.back()); }
   // When it has ended: as a shell has it, 128 + N if signal N killed it.
   std::optional<int> exit_status() const { return exit_status_; }
   // Waits until mpiexec has ended, without limit. Returns its exit status.
@@ -40,12 +42,14 @@ class RanksProcess {
   int End(std::chrono::milliseconds grace);
 
  private:
-  RanksProcess(pid_t pid, Descriptor gate) : pid_(pid), gate_(std::move(gate)) {}
+  RanksProcess(pid_t pid, Descriptor gate, Descriptor news) : pid_(pid), gate_(std::move(gate)), news_(std::move(news)) {}
   // Until it has ended, or the time is over (negative: no limit).
   void WaitFor(std::chrono::milliseconds time);
 
   pid_t pid_;
   Descriptor gate_;     // it waits at the other end for the address
+  Descriptor news_;  // GonePipe
+  std::vector<int> gone_;
   Descriptor signals_;
   std::optional<int> exit_status_;
 };

@@ -1,6 +1,7 @@
 #include "impi/run/serve.h"
 
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,13 +15,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
 #include "impi/server/rendezvous.h"
+#include "pmi/launch/event_poller.h"
 #include "pmi/launch/outbox.h"
-#include "pmi/launch/poller.h"
 #include "pmi/launch/sockets.h"
 #include "transport/socket_address.h"
 
@@ -34,7 +36,8 @@ constexpr size_t kMostUnsent = 32 << 20;       // bytes, for a client that does 
 constexpr milliseconds kPause{100};            // until the listener is looked at again when there was no descriptor
 constexpr std::chrono::seconds kFlushLimit{5};  // for what was sent to a connection before it is closed
 
-// The sockets of a Rendezvous.
+// The sockets of a Rendezvous. It hears of them in the order in which they became ready, which epoll keeps and poll(2) does not: the client whose connection ended
+// first is the one that is named.
 class Server final : public Rendezvous::Owner {
  public:
   Server(const ServerOptions& options, Descriptor listener, Descriptor signals)
@@ -51,19 +54,24 @@ class Server final : public Rendezvous::Owner {
   struct Socket {
     Descriptor fd;
     pmi::Outbox out;
-    bool broken = false;
+    bool broken = false;  // and in `broken_`
     std::optional<Clock::time_point> closes_by;  // when what is unsent is given up; set: the rendezvous knows it no more
   };
 
   bool over() const { return rendezvous_.state() == Rendezvous::State::kEnded || rendezvous_.state() == Rendezvous::State::kFailed; }
   void Accept();
   void Read(Rendezvous::Connection connection, Socket& socket);
+  void Break(Rendezvous::Connection connection, Socket& socket);
+  void OnEvents(Rendezvous::Connection connection, uint32_t events);
+  void WatchAll();
   void DropBroken();
   milliseconds Patience(bool starved) const;
 
+  pmi::EventPoller poller_;
   Descriptor listener_, signals_;
   Rendezvous rendezvous_;
   std::map<Rendezvous::Connection, Socket> sockets_;
+  std::vector<Rendezvous::Connection> broken_;  // in this order
   Rendezvous::Connection next_ = 0;
   bool starved_ = false;  // there was no descriptor for a connection that waits
 };
@@ -71,10 +79,14 @@ class Server final : public Rendezvous::Owner {
 void Server::Send(Rendezvous::Connection connection, const Bytes& bytes) {
   Socket& socket = sockets_.at(connection);
   socket.out.Add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (socket.out.WriteTo(socket.fd.get()) != 0 || socket.out.size() > kMostUnsent) socket.broken = true;
+  if (socket.out.WriteTo(socket.fd.get()) != 0 || socket.out.size() > kMostUnsent) Break(connection, socket);
 }
 
 void Server::Close(Rendezvous::Connection connection) { sockets_.at(connection).closes_by = Clock::now() + kFlushLimit; }
+
+void Server::Break(Rendezvous::Connection connection, Socket& socket) {
+  if (!std::exchange(socket.broken, true)) broken_.push_back(connection);
+}
 
 void Server::Accept() {
   const int fd = AcceptOnListener(listener_.get());
@@ -83,6 +95,11 @@ void Server::Accept() {
   pmi::ConfigureTcp(fd);
   const Rendezvous::Connection connection = next_++;
   sockets_[connection].fd = Descriptor(fd);
+  if (!poller_.Watch(fd, EPOLLIN, [this, connection](uint32_t events) { OnEvents(connection, events); })) {
+    Warn("a connection is refused, because it cannot be watched: " + DescribeShortage(errno));
+    sockets_.erase(connection);
+    return;
+  }
   const auto peer = transport::SocketAddress::Peer(fd);
   rendezvous_.OnConnected(connection, pmi::PlainHost(peer) + ":" + std::to_string(peer.port()), Clock::now());
 }
@@ -91,33 +108,45 @@ void Server::Read(Rendezvous::Connection connection, Socket& socket) {
   char block[65536];
   const long count = pmi::ReadSome(socket.fd.get(), block, sizeof block);
   if (count == -EAGAIN) return;
-  if (count <= 0) {
-    socket.broken = true;
-    return;
-  }
+  if (count <= 0) return Break(connection, socket);
   rendezvous_.OnBytes(connection, {reinterpret_cast<const uint8_t*>(block), static_cast<size_t>(count)}, Clock::now());
 }
 
-// What is over is closed; what the rendezvous does not know yet, it hears. That may close others.
+void Server::OnEvents(Rendezvous::Connection connection, uint32_t events) {
+  Socket& socket = sockets_.at(connection);
+  if ((events & EPOLLOUT) != 0 && socket.out.WriteTo(socket.fd.get()) != 0) Break(connection, socket);
+  if (socket.closes_by) {
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) Break(connection, socket);
+  } else if (!socket.broken && (events & ~static_cast<uint32_t>(EPOLLOUT)) != 0) {
+    Read(connection, socket);
+  }
+}
+
+// Of each what it waits for now.
+void Server::WatchAll() {
+  // A listener that is watched and not accepted from would end each wait at once.
+  poller_.Change(listener_.get(), starved_ || over() ? 0u : EPOLLIN);
+  for (auto& [connection, socket] : sockets_) {
+    poller_.Change(socket.fd.get(), (socket.closes_by ? 0u : EPOLLIN) | (socket.out.empty() ? 0u : EPOLLOUT));
+  }
+}
+
+// What is over is closed; what the rendezvous does not know yet, it hears. That may break and close others.
 void Server::DropBroken() {
   const Clock::time_point now = Clock::now();
-  for (bool again = true; again;) {
-    again = false;
-    for (auto at = sockets_.begin(); at != sockets_.end();) {
-      auto& [connection, socket] = *at;
-      const bool closing = socket.closes_by.has_value();
-      const bool gone = socket.broken || (closing && (socket.out.empty() || *socket.closes_by <= now));
-      if (!gone) {
-        ++at;
-        continue;
-      }
-      const Rendezvous::Connection number = connection;
-      at = sockets_.erase(at);
-      if (closing) continue;
-      rendezvous_.OnClosed(number);
-      again = true;
-      break;
+  for (;;) {
+    for (auto& [connection, socket] : sockets_) {
+      if (socket.closes_by && (socket.out.empty() || *socket.closes_by <= now)) Break(connection, socket);
     }
+    if (broken_.empty()) return;
+    for (size_t i = 0; i < broken_.size(); ++i) {
+      const auto at = sockets_.find(broken_[i]);
+      const bool closing = at->second.closes_by.has_value();
+      poller_.Forget(at->second.fd.get());
+      sockets_.erase(at);
+      if (!closing) rendezvous_.OnClosed(broken_[i]);
+    }
+    broken_.clear();
   }
 }
 
@@ -133,27 +162,15 @@ milliseconds Server::Patience(bool starved) const {
 }
 
 int Server::Run() {
-  pmi::Poller poller;
   bool stopped = false;
+  if (!poller_.Watch(signals_.get(), EPOLLIN, [&](uint32_t) { stopped = true; }) || !poller_.Watch(listener_.get(), EPOLLIN, [this](uint32_t) { Accept(); })) {
+    std::fprintf(stderr, "impirun: clients cannot be waited for: %s\n", DescribeShortage(errno).c_str());
+    return 1;
+  }
   while (!stopped && !(over() && sockets_.empty())) {
-    poller.Watch(signals_.get(), POLLIN, [&](short) { stopped = true; });
-    // A listener that is watched and not accepted from would end each wait at once.
+    WatchAll();
     const bool starved = std::exchange(starved_, false);
-    if (!starved && !over()) poller.Watch(listener_.get(), POLLIN, [this](short) { Accept(); });
-    for (auto& [connection, socket] : sockets_) {
-      const bool reads = !socket.closes_by;
-      const auto events = static_cast<short>((reads ? POLLIN : 0) | (socket.out.empty() ? 0 : POLLOUT));
-      poller.Watch(socket.fd.get(), events, [this, number = connection](short came) {
-        Socket& ready = sockets_.at(number);
-        if ((came & POLLOUT) != 0 && ready.out.WriteTo(ready.fd.get()) != 0) ready.broken = true;
-        if (ready.closes_by) {
-          ready.broken |= (came & (POLLHUP | POLLERR)) != 0;
-        } else if (!ready.broken && (came & ~POLLOUT) != 0) {
-          Read(number, ready);
-        }
-      });
-    }
-    poller.Wait(static_cast<int>(Patience(starved).count()));
+    poller_.Wait(static_cast<int>(Patience(starved).count()));
     rendezvous_.OnTime(Clock::now());
     DropBroken();
   }

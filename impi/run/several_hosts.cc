@@ -25,7 +25,7 @@ using Stage = AgentGroup::Stage;
 template <typename T>
 using OrWhyNot = Result<T, std::string>;
 
-constexpr milliseconds kSettles{200};  // for the news of an agent that died, if a failure elsewhere is known already
+constexpr milliseconds kSettles{200};  // for the news of the cause, if what followed from it is known already
 
 // The ranks of each host, ascending: the order of the processes in the job.
 std::vector<std::vector<int32_t>> RanksByHost(const pmi::Placement& placement) {
@@ -39,7 +39,7 @@ std::vector<std::vector<int32_t>> RanksByHost(const pmi::Placement& placement) {
 class SeveralHosts {
  public:
   SeveralHosts(const ClientOptions& options, const pmi::Placement& placement, RanksProcess process)
-      : options_(options), ranks_(RanksByHost(placement)), process_(std::move(process)) {}
+      : options_(options), placement_(placement), ranks_(RanksByHost(placement)), process_(std::move(process)) {}
 
   OrWhyNot<int> Run(const pmi::Options& mpiexec, const std::vector<std::string>& hosts) {
     if (options_.addresses.size() > 1 && options_.addresses.size() != hosts.size()) {
@@ -132,22 +132,23 @@ class SeveralHosts {
     return status;
   }
 
-  // Whether this client is at fault. An agent that died may be what the other clients heard of first.
+  // Whether this client is at fault. An agent that died may be what the other clients heard of first; and a rank that died, what mpiexec ended others for.
   bool WasHere() {
     const auto here = [this] { return group().stage() == Stage::kFailed && group().failed_here(); };
-    for (const auto end = Clock::now() + kSettles; !here();) {
+    for (const auto end = Clock::now() + kSettles;;) {
+      process_.Look();
+      if (const auto rank = process_.last_gone()) group().OnFirstDeath(static_cast<size_t>(placement_.host_of_rank[static_cast<size_t>(*rank)]));
+      if (here()) member_.reset();  // before the others may leave
       const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
-      if (left.count() <= 0) return false;
+      if (left.count() <= 0 || (here() && !group().AwaitsFirstDeath())) return here();
       pmi::Poller poller;
       agents_->Wait(poller, static_cast<int>(left.count()));
     }
-    return true;
   }
 
   // As with one host (client.cc): a client that is at fault leaves at once, the server first. One that has heard of a failure elsewhere stays until its ranks
   // have ended.
   int FailAtOnce() {
-    member_.reset();
     group().Quit();
     agents_->Flush();
     const int status = process_.End(kOwnDeath);
@@ -163,6 +164,7 @@ class SeveralHosts {
   }
 
   const ClientOptions& options_;
+  const pmi::Placement& placement_;
   const std::vector<std::vector<int32_t>> ranks_;  // by host
   RanksProcess process_;
   std::unique_ptr<Agents> agents_;
