@@ -68,7 +68,7 @@ TEST_F(HostChannelTest, WhoPollsSaysWhatItIsThroughWithWhenItFindsNothing) {
   EXPECT_FALSE(responder_.channel->idle());
   EXPECT_EQ(responder_.Receive().kind, Received::Kind::kNothing);
   EXPECT_GT(control_->to_responder.tail.load(), before);
-  EXPECT_TRUE(responder_.channel->idle());
+  responder_.ReceiveUntilIdle();
   responder_.channel->EndLend();
   EXPECT_FALSE(responder_.channel->idle()) << "it is to ask for the bell";
 }
@@ -77,13 +77,10 @@ TEST_F(HostChannelTest, APollerIsIdleWhileThereIsNothingToDo) {
   network_.Hold();
   Shake();
   responder_.channel->Lend();
-  responder_.Receive();
-  ASSERT_TRUE(responder_.channel->idle());
+  responder_.ReceiveUntilIdle();
   initiator_.Send("one");
   EXPECT_FALSE(responder_.channel->idle());
-  responder_.Receive();
-  responder_.Receive();
-  ASSERT_TRUE(responder_.channel->idle());
+  responder_.ReceiveUntilIdle();
   responder_.tcp->Ends({.kind = Received::Kind::kEnded});
   EXPECT_FALSE(responder_.channel->idle());
 }

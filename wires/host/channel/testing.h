@@ -175,6 +175,10 @@ struct End {
     channel->writer().AppendAcknowledging({reinterpret_cast<const uint8_t*>(header.data()), header.size()}, {&piece, 1}, false, acknowledged);
   }
   Received Receive() { return channel->Receive(32); }
+  // Or for ever. The network's thread may tell of a bell after the Receive that has drained it.
+  void ReceiveUntilIdle() {
+    while (!channel->idle()) Receive();
+  }
 };
 
 // After Hold() no timer runs. So the watchman does not conclude that the program has stopped polling, however long the
