@@ -9,7 +9,7 @@ _LAYERS = [
     "survive",
     "coll",
     "p2p",
-    "shm",
+    "host",
     "comm",
     "datatype",
     "core",

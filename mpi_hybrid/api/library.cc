@@ -17,7 +17,7 @@
 #include "mpi_hybrid/p2p/foreign.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/process_device.h"
-#include "mpi_hybrid/shm/this_node.h"
+#include "mpi_hybrid/host/this_host.h"
 #include "mpi_hybrid/survive/recover.h"
 
 namespace weft::mpi {
@@ -39,8 +39,8 @@ uint64_t IdentityOf(const JobId& job) {
 }
 
 Error StartLibrary() {
-  WEFT_MPI_TRY(JoinJob(&shm::BeginNode));
-  shm::JoinNode();
+  WEFT_MPI_TRY(JoinJob(&host::BeginHost));
+  host::JoinHost();
   WEFT_MPI_TRY(EnterImpiJob(ThisJob()));
   const Job& job = ThisJob();
   if (job.impi == nullptr) {
@@ -53,7 +53,7 @@ Error StartLibrary() {
   survive::BeginToServe();
   survive::OnAborted(&EndWith);
   WEFT_MPI_TRY(ThisJob().Fence());
-  shm::SettleNode();
+  host::SettleHost();
   SettleDevice();
   if (job.impi != nullptr) WEFT_MPI_TRY(SpanWorld(World()));
   FillEnvironmentInfo();

@@ -98,10 +98,10 @@ const TwoLevels* LevelsFor(Collective collective, MPI_Aint bytes, Comm& comm) {
 }
 
 // Vectors of the type may be reduced piece by piece.
-bool IsInPieces(const Datatype& type) { return type.dense && type.size > 0 && type.size <= host::Member::kMostElement; }
+bool IsInPieces(const Datatype& type) { return type.dense && type.size > 0 && type.size <= coll::Member::kMostElement; }
 
-host::FoldOrder OrderOf(Algorithm algorithm, int root = 0) {
-  using Shape = host::FoldOrder::Shape;
+coll::FoldOrder OrderOf(Algorithm algorithm, int root = 0) {
+  using Shape = coll::FoldOrder::Shape;
   switch (algorithm) {
     case Algorithm::kBinomial:
       return {Shape::kBinomial, root};
@@ -112,7 +112,7 @@ host::FoldOrder OrderOf(Algorithm algorithm, int root = 0) {
   }
 }
 
-host::Block HostBlockOf(const Uniform& side) {
+coll::Block HostBlockOf(const Uniform& side) {
   return {const_cast<void*>(side.buffer), side.count, side.type, side.buffer == MPI_IN_PLACE};
 }
 
@@ -124,7 +124,7 @@ bool MeetsInMemory(const Comm& comm) {
 
 Error Barrier(Comm& comm, Launch launch) {
   Error result;
-  if (CarriedOnHost(comm, launch, &result, [](host::Member& host) { return host.Barrier(); })) return result;
+  if (CarriedOnHost(comm, launch, &result, [](coll::Member& host) { return host.Barrier(); })) return result;
   return Carry(comm, launch, std::tie(), [&](Schedule& schedule) {
     if (comm.inter) return BuildInterBarrier(schedule, InterPlaceIn(comm));
     if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
@@ -137,7 +137,7 @@ Error Barrier(Comm& comm, Launch launch) {
 Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kBroadcast, comm, launch, &result,
-                    [&](host::Member& host) { return host.Broadcast({buffer, count, &type}, root); })) {
+                    [&](coll::Member& host) { return host.Broadcast({buffer, count, &type}, root); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(type), [&](Schedule& schedule) {
@@ -155,7 +155,7 @@ Error Broadcast(void* buffer, MPI_Aint count, const Datatype& type, int root, Co
 Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kGather, comm, launch, &result,
-                    [&](host::Member& host) { return host.Gather(HostBlockOf(send), HostBlockOf(receive), root); })) {
+                    [&](coll::Member& host) { return host.Gather(HostBlockOf(send), HostBlockOf(receive), root); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
@@ -179,7 +179,7 @@ Error Gather(const Uniform& send, const Varying& receive, int root, Comm& comm, 
 Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kScatter, comm, launch, &result,
-                    [&](host::Member& host) { return host.Scatter(HostBlockOf(send), HostBlockOf(receive), root); })) {
+                    [&](coll::Member& host) { return host.Scatter(HostBlockOf(send), HostBlockOf(receive), root); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
@@ -203,7 +203,7 @@ Error Scatter(const Varying& send, const Uniform& receive, int root, Comm& comm,
 Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kAllGather, comm, launch, &result,
-                    [&](host::Member& host) { return host.AllGather(HostBlockOf(send), HostBlockOf(receive)); })) {
+                    [&](coll::Member& host) { return host.AllGather(HostBlockOf(send), HostBlockOf(receive)); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
@@ -229,7 +229,7 @@ Error AllGather(const Uniform& send, const Varying& receive, Comm& comm, Launch 
 Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch launch) {
   Error result;
   if (CarriedOnHost(Collective::kAllToAll, comm, launch, &result,
-                    [&](host::Member& host) { return host.AllToAll(HostBlockOf(send), HostBlockOf(receive)); })) {
+                    [&](coll::Member& host) { return host.AllToAll(HostBlockOf(send), HostBlockOf(receive)); })) {
     return result;
   }
   return Carry(comm, launch, std::tie(send, receive), [&](Schedule& schedule) {
@@ -254,7 +254,7 @@ Error Reduce(const void* send, void* receive, MPI_Aint count, const Datatype& ty
              Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
   Error result;
-  if (IsInPieces(type) && CarriedOnHost(Collective::kReduce, comm, launch, &result, [&](host::Member& host) {
+  if (IsInPieces(type) && CarriedOnHost(Collective::kReduce, comm, launch, &result, [&](coll::Member& host) {
         const Algorithm algorithm = Choose(Collective::kReduce, count * type.size, comm.size(), op.commutative);
         return host.Reduce(reduction.send, receive, count, type, op, OrderOf(algorithm, op.commutative ? root : 0), root);
       })) {
@@ -275,7 +275,7 @@ Error AllReduce(const void* send, void* receive, MPI_Aint count, const Datatype&
                 Launch launch) {
   const Reduction reduction = MakeReduction(send, receive, count, type, op);
   Error result;
-  if (IsInPieces(type) && CarriedOnHost(Collective::kAllReduce, comm, launch, &result, [&](host::Member& host) {
+  if (IsInPieces(type) && CarriedOnHost(Collective::kAllReduce, comm, launch, &result, [&](coll::Member& host) {
         const Algorithm algorithm = Choose(Collective::kAllReduce, count * type.size, comm.size(), op.commutative);
         return host.AllReduce(reduction.send, receive, count, type, op, OrderOf(algorithm));
       })) {

@@ -20,8 +20,8 @@
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
-#include "mpi_hybrid/shm/own_words.h"
-#include "mpi_hybrid/shm/this_node.h"
+#include "mpi_hybrid/host/own_words.h"
+#include "mpi_hybrid/host/this_host.h"
 
 namespace weft::mpi {
 namespace {
@@ -76,13 +76,13 @@ class HostGroupStage final : public ProgressStage {
   // Who changes a word looks whether somebody sleeps for it afterwards; so either it sees that or this sees the word. A wait
   // that is over is another thread's, which goes on when it gets the lock: not before this one sleeps.
   bool Arm() override {
-    shm::NodeSegment& node = *shm::ThisNode();
-    node.WillSleep();
+    host::Segment& segment = *host::ThisHost();
+    segment.WillSleep();
     bool all = true;
     for (HostGroup* group : waits_) {
       if (!group->told_) all &= group->Arm();
     }
-    if (!all) node.IsAwake();
+    if (!all) segment.IsAwake();
     return all;
   }
   void OnAwake() override {
@@ -99,7 +99,7 @@ Error HostGroup::For(Comm& comm, HostGroup** group) {
   if (comm.inter || comm.size() < 2) return {};
   if (comm.revoked) [[unlikely]] return Engine::RevokedError();
   if (comm.collectives == nullptr) [[unlikely]] {
-    if (shm::ThisNode() == nullptr || !shm::ThisNode()->has_company()) return {};
+    if (host::ThisHost() == nullptr || !host::ThisHost()->has_company()) return {};
     std::unique_ptr<HostGroup> made;
     Error failed = Make(comm, &made);
     made->failed_ = std::move(failed);
@@ -114,23 +114,23 @@ Error HostGroup::For(Comm& comm, HostGroup** group) {
 
 // All ranks are in the segment, or each knows that not all are.
 Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
-  shm::NodeSegment& node = *shm::ThisNode();
+  host::Segment& segment = *host::ThisHost();
   std::vector<int> places;
   for (int rank = 0; rank < comm.size(); ++rank) {
-    if (const std::optional<int> place = node.PlaceOf(comm.peer(rank))) places.push_back(*place);
+    if (const std::optional<int> place = segment.PlaceOf(comm.peer(rank))) places.push_back(*place);
   }
-  made->reset(new HostGroup(comm, node, std::move(places)));
+  made->reset(new HostGroup(comm, segment, std::move(places)));
   HostGroup& group = **made;
   if (group.places_.size() != static_cast<size_t>(comm.size())) return {};
-  const size_t bytes = host::Memory::Bytes(comm.size());
-  uint64_t offset = comm.rank == 0 ? node.Reserve(bytes).value_or(kNoOffset) : kNoOffset;
+  const size_t bytes = coll::Memory::Bytes(comm.size());
+  uint64_t offset = comm.rank == 0 ? segment.Reserve(bytes).value_or(kNoOffset) : kNoOffset;
   Error error = ByMessages(comm, [&](Schedule& schedule, Place place) {
     BuildBroadcast(schedule, place, Algorithm::kBinomial, &offset, sizeof offset, *Datatype::Find(MPI_BYTE), 0);
   });
   enum : int { kFailed = -1, kNoMemory = 0, kMapped = 1 };
-  if (error.ok() && offset != kNoOffset) group.mapping_ = node.Map(offset, bytes);
+  if (error.ok() && offset != kNoOffset) group.mapping_ = segment.Map(offset, bytes);
   if (group.mapping_) {
-    host::MemberLines& lines = group.memory().lines(comm.rank);
+    coll::MemberLines& lines = group.memory().lines(comm.rank);
     lines.cookie_address = reinterpret_cast<uintptr_t>(group.cookie_.data());
     std::memcpy(lines.cookie, group.cookie_.data(), sizeof lines.cookie);
     lines.mark = AddressSpaceMark();
@@ -143,12 +143,12 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
   if (error.ok()) error = std::move(agreed);
   if (group.mapping_ && (!error.ok() || all == kMapped)) {
     group.offset_ = offset;
-    group.member_ = std::make_unique<host::Member>(group.memory(), comm.rank, comm.size(), group, group,
+    group.member_ = std::make_unique<coll::Member>(group.memory(), comm.rank, comm.size(), group, group,
                                                    /*spins=*/SpinTime().count() != 0);
   }
   if (!error.ok() && group.member_ != nullptr) group.NoteWhoIsGone();  // others may be in it already
   // What others wrote into it they did before they agreed. Nobody else will give it back.
-  if (error.ok() && all != kMapped && comm.rank == 0 && offset != kNoOffset) node.Discard(offset, bytes);
+  if (error.ok() && all != kMapped && comm.rank == 0 && offset != kNoOffset) segment.Discard(offset, bytes);
   if (error.ok() && all == kFailed) return Error(MPIX_ERR_PROC_FAILED, "a rank of the communicator is gone");
   return error;
 }
@@ -156,7 +156,7 @@ Error HostGroup::Make(Comm& comm, std::unique_ptr<HostGroup>* made) {
 void HostGroup::NoteWhoIsGone() {
   int gone = member_->me();
   for (int i = 0; i < member_->members(); ++i) {
-    if (!node_.IsPresent(places_[static_cast<size_t>(i)])) gone = i;
+    if (!segment_.IsPresent(places_[static_cast<size_t>(i)])) gone = i;
   }
   member_->NoteGone(gone);
 }
@@ -165,13 +165,13 @@ void HostGroup::NoteWhoIsGone() {
 // have left: what is given back twice was so the first time.
 HostGroup::~HostGroup() {
   if (member_ == nullptr) return;
-  static_assert(shm::kMostPlaces <= host::kMostMembers);
-  host::Head& head = memory().head();
+  static_assert(host::kMostPlaces <= coll::kMostMembers);
+  coll::Head& head = memory().head();
   head.left[member_->me()] = 1;
   for (int i = 0; i < member_->members(); ++i) {
-    if (head.left[i] == 0 && node_.IsPresent(places_[static_cast<size_t>(i)])) return;
+    if (head.left[i] == 0 && segment_.IsPresent(places_[static_cast<size_t>(i)])) return;
   }
-  node_.Discard(offset_, mapping_.size());
+  segment_.Discard(offset_, mapping_.size());
 }
 
 bool HostGroup::ReachesAll() {
@@ -179,9 +179,9 @@ bool HostGroup::ReachesAll() {
   processes_.resize(places_.size());
   for (int rank = 0; rank < member_->members(); ++rank) {
     if (rank == member_->me()) continue;
-    shm::ProcessReader& process = processes_[static_cast<size_t>(rank)];
-    const host::MemberLines& lines = memory().lines(rank);
-    process = shm::ProcessReader(node_.PidOf(places_[static_cast<size_t>(rank)]), lines.mark);
+    host::ProcessReader& process = processes_[static_cast<size_t>(rank)];
+    const coll::MemberLines& lines = memory().lines(rank);
+    process = host::ProcessReader(segment_.PidOf(places_[static_cast<size_t>(rank)]), lines.mark);
     uint8_t cookie[sizeof lines.cookie];
     std::memcpy(cookie, lines.cookie, sizeof cookie);
     if (process.pid() == 0 || !process.Reaches(lines.cookie_address, cookie)) return false;
@@ -190,8 +190,8 @@ bool HostGroup::ReachesAll() {
 }
 
 // Between parts others may have the library.
-host::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, size_t bytes) {
-  const shm::ProcessReader& process = processes_[static_cast<size_t>(member)];
+coll::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, size_t bytes) {
+  const host::ProcessReader& process = processes_[static_cast<size_t>(member)];
   ++g_counters.host_copies;
   bool refused = false;
   for (size_t done = 0; done < bytes && !refused;) {
@@ -203,7 +203,7 @@ host::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, siz
     done += got;
   }
   if (!refused) return Outcome::kRead;
-  return node_.PidOf(places_[static_cast<size_t>(member)]) == process.pid() ? Outcome::kRefused : Outcome::kGone;
+  return segment_.PidOf(places_[static_cast<size_t>(member)]) == process.pid() ? Outcome::kRefused : Outcome::kGone;
 }
 
 std::string HostGroup::Overwritten() const {
@@ -213,8 +213,8 @@ std::string HostGroup::Overwritten() const {
 bool HostGroup::IsOver() const { return (*missing_)() < 0 || !member_->Gone().ok() || comm_.revoked; }
 
 bool HostGroup::Arm() {
-  host::MemberLines& lines = memory().lines(member_->me());
-  host::Head& head = memory().head();
+  coll::MemberLines& lines = memory().lines(member_->me());
+  coll::Head& head = memory().head();
   if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) head.sleepers.fetch_add(1, std::memory_order_relaxed);  // in front of the fence below
   for (int awaited = (*missing_)(); awaited >= 0;) {
     lines.sleeps_for.store(static_cast<uint32_t>(awaited) + 1, std::memory_order_relaxed);
@@ -230,14 +230,14 @@ bool HostGroup::Arm() {
 }
 
 void HostGroup::Disarm() {
-  host::MemberLines& lines = memory().lines(member_->me());
+  coll::MemberLines& lines = memory().lines(member_->me());
   if (lines.sleeps_for.load(std::memory_order_relaxed) == 0) return;
   lines.sleeps_for.store(0, std::memory_order_relaxed);  // a ring that comes late is silenced
   memory().head().sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Whether nobody is missing any more.
-bool HostGroup::Spin(host::Missing missing) {
+bool HostGroup::Spin(coll::Missing missing) {
   const auto end = std::chrono::steady_clock::now() + kSpin;
   do {
     if (SharesProcessor()) return false;
@@ -249,7 +249,7 @@ bool HostGroup::Spin(host::Missing missing) {
   return false;
 }
 
-Error HostGroup::Until(host::Missing missing) {
+Error HostGroup::Until(coll::Missing missing) {
   if (SpinTime().count() != 0 && Spin(missing)) return {};
   if (HandsProcessorOn() || SpinTime().count() != 0) {
     for (int i = 0; i < kYields; ++i) {
@@ -270,7 +270,7 @@ Error HostGroup::Until(host::Missing missing) {
     const int awaited = missing();
     if (awaited < 0) break;
     // A rank that found its own words overwritten is there, and is lost to the others of its host.
-    const bool present = node_.IsPresent(places_[static_cast<size_t>(awaited)]) && !IsDead(comm_.peer(awaited));
+    const bool present = segment_.IsPresent(places_[static_cast<size_t>(awaited)]) && !IsDead(comm_.peer(awaited));
     const bool passed = member_->HasPassed(awaited);
     Error gone = member_->Gone();
     // What it did before is there by now.
@@ -282,7 +282,7 @@ Error HostGroup::Until(host::Missing missing) {
     } else if (!present) {
       member_->NoteGone(awaited);
       error = member_->Gone();
-    } else if (std::string overwritten = slice == kLongest ? shm::OwnWords::FindOverwritten() : std::string(); !overwritten.empty()) {
+    } else if (std::string overwritten = slice == kLongest ? host::OwnWords::FindOverwritten() : std::string(); !overwritten.empty()) {
       error = Error(MPI_ERR_OTHER, std::move(overwritten));
     } else if (passed) {
       error = Error(MPI_ERR_TRUNCATE, "rank " + std::to_string(awaited) +

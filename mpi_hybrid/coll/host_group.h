@@ -9,15 +9,15 @@
 #include "mpi_hybrid/coll/host/member.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
-#include "mpi_hybrid/shm/node_segment.h"
-#include "mpi_hybrid/shm/own_words.h"
-#include "mpi_hybrid/shm/process_reader.h"
+#include "mpi_hybrid/host/segment.h"
+#include "mpi_hybrid/host/own_words.h"
+#include "mpi_hybrid/host/process_reader.h"
 
 namespace weft::mpi {
 
 // State of an intracommunicator whose ranks are all on this host: a range of the host's segment, for as long as the
 // communicator exists. The communicator owns it.
-class HostGroup final : public Comm::Extension, public host::Waiter, public host::Reach, private shm::OwnWords {
+class HostGroup final : public Comm::Extension, public coll::Waiter, public coll::Reach, private host::OwnWords {
  public:
   // Returns the group for the next blocking collective of `comm`. Every rank calls it in the same order. The first call
   // makes the group, with messages on the communicator. Null: the collective must use messages. An error: a rank died
@@ -30,41 +30,41 @@ class HostGroup final : public Comm::Extension, public host::Waiter, public host
     return there != nullptr && there->failed_.ok() && there->member_ != nullptr;
   }
 
-  host::Member& member() { return *member_; }
+  coll::Member& member() { return *member_; }
 
   ~HostGroup() override;
 
  private:
   friend class HostGroupStage;
 
-  HostGroup(const Comm& comm, shm::NodeSegment& node, std::vector<int> places) : comm_(comm), node_(node), places_(std::move(places)) {}
+  HostGroup(const Comm& comm, host::Segment& segment, std::vector<int> places) : comm_(comm), segment_(segment), places_(std::move(places)) {}
 
   static Error Make(Comm& comm, std::unique_ptr<HostGroup>* made);
   void NoteWhoIsGone();
-  static bool Spin(host::Missing missing);
-  Error Until(host::Missing missing) override;
-  void Ring(int member) override { node_.RingAfterFence(places_[static_cast<size_t>(member)]); }
+  static bool Spin(coll::Missing missing);
+  Error Until(coll::Missing missing) override;
+  void Ring(int member) override { segment_.RingAfterFence(places_[static_cast<size_t>(member)]); }
 
   bool ReachesAll() override;
   Outcome Read(int member, uint64_t address, void* to, size_t bytes) override;
 
   std::string Overwritten() const override;
-  host::Memory memory() const { return {mapping_.data(), static_cast<int>(places_.size())}; }
+  coll::Memory memory() const { return {mapping_.data(), static_cast<int>(places_.size())}; }
   bool IsOver() const;  // whether the current wait has ended
   // Before a sleep: publishes the member that this one waits for. Returns whether a member is still missing.
   bool Arm();
   void Disarm();
 
   const Comm& comm_;  // the owner of this object
-  shm::NodeSegment& node_;
+  host::Segment& segment_;
   const std::vector<int> places_;  // by rank
   const Nonce cookie_ = NewNonce();
-  std::vector<shm::ProcessReader> processes_;  // by rank, filled by ReachesAll
+  std::vector<host::ProcessReader> processes_;  // by rank, filled by ReachesAll
   Error failed_;                   // the error of making the group
   uint64_t offset_ = 0;
-  shm::Mapping mapping_;
-  std::unique_ptr<host::Member> member_;  // null: not available; messages carry the collectives
-  const host::Missing* missing_ = nullptr;  // of the current wait
+  host::Mapping mapping_;
+  std::unique_ptr<coll::Member> member_;  // null: not available; messages carry the collectives
+  const coll::Missing* missing_ = nullptr;  // of the current wait
   bool told_ = false;                       // whether the end of the wait was reported
 };
 

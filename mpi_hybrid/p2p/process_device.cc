@@ -23,10 +23,10 @@
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/progress.h"
 #include "mpi_hybrid/p2p/sctp/sctp_transport.h"
-#include "mpi_hybrid/p2p/shm/shm_transport.h"
+#include "mpi_hybrid/p2p/host/host_transport.h"
 #include "mpi_hybrid/p2p/tcp/tcp_transport.h"
-#include "mpi_hybrid/shm/processors.h"
-#include "mpi_hybrid/shm/this_node.h"
+#include "mpi_hybrid/host/processors.h"
+#include "mpi_hybrid/host/this_host.h"
 #include "transport/sctp/environment.h"
 #include "transport/sctp/process_sctp.h"
 #include "transport/tcp_network.h"
@@ -48,7 +48,7 @@ std::vector<ProcessId> g_found_gone;  // of which ClassOfGone said so, and no co
 bool g_has_wire = false;
 std::chrono::microseconds g_spin{0};
 bool g_few_ranks = true;
-shm::Processors* g_processors = nullptr;  // null: ranks share them anyway
+host::Processors* g_processors = nullptr;  // null: ranks share them anyway
 ImpiTransport* g_impi = nullptr;          // owned by the device; null: the job has no other client
 
 // A setting in bytes or microseconds: digits, with k or m (1024, 1024 * 1024) behind. Anything else is told and ignored.
@@ -74,8 +74,8 @@ EngineLimits LimitsFromEnvironment() {
 // Ranks of the host that may run where this one may, itself among them. Those that did not join are taken for such; so are all until it is known
 // who did.
 int RanksOnOurProcessors(const Job& job) {
-  const shm::NodeSegment* const node = shm::ThisNode();
-  return node == nullptr ? job.ranks_on_host : std::max(1, job.ranks_on_host - node->Elsewhere());
+  const host::Segment* const segment = host::ThisHost();
+  return segment == nullptr ? job.ranks_on_host : std::max(1, job.ranks_on_host - segment->Elsewhere());
 }
 
 // Whether the kernel shares processors between sessions, and hands one on (sched_yield(2)) to nobody of another: sched(7), "The autogroup feature".
@@ -121,7 +121,7 @@ Error AddWire(Job& job, bool for_others) {
   g_has_wire = true;
   // Ranks that spin empty a short send buffer at once; those that share a processor would only take turns more often.
   g_device->Add(std::make_unique<TcpTransport>(job, *g_process_engine, g_device->loop(), /*short_buffers=*/g_spin.count() != 0,
-                                               /*beside_another=*/shm::ThisNode() != nullptr));
+                                               /*beside_another=*/host::ThisHost() != nullptr));
   return {};
 }
 
@@ -168,8 +168,8 @@ void StopListeningForDeaths() {
 std::chrono::microseconds SpinTime() { return g_spin; }
 
 bool HandsProcessorOn() {
-  const shm::NodeSegment* const node = shm::ThisNode();
-  return g_few_ranks && node != nullptr && node->has_company();
+  const host::Segment* const segment = host::ThisHost();
+  return g_few_ranks && segment != nullptr && segment->has_company();
 }
 
 bool SharesProcessor() { return g_processors != nullptr && g_processors->Shares(); }
@@ -181,10 +181,10 @@ Error StartDevice() {
   g_process_engine->set_on_gone([&job](ProcessId process) { job.processes.Left(process); });
   g_process_device = g_device = new Device(*g_process_engine);
   ChooseSpin(job.ranks_on_host);
-  if (shm::NodeSegment* node = shm::ThisNode()) {
-    const size_t in_place_from = ProcessSettings().SharesMemory() == SameHost::kAuto ? kInPlaceFrom : shm::kNeverInPlace;
-    if (job.ranks_on_host <= ProcessorCount()) g_processors = new shm::Processors(*node);
-    g_device->Add(std::make_unique<shm::ShmTransport>(*node, *g_process_engine, g_device->loop(), in_place_from));
+  if (host::Segment* segment = host::ThisHost()) {
+    const size_t in_place_from = ProcessSettings().SharesMemory() == SameHost::kAuto ? kInPlaceFrom : host::kNeverInPlace;
+    if (job.ranks_on_host <= ProcessorCount()) g_processors = new host::Processors(*segment);
+    g_device->Add(std::make_unique<host::HostTransport>(*segment, *g_process_engine, g_device->loop(), in_place_from));
   }
   if (job.impi != nullptr) {
     auto made = std::make_unique<ImpiTransport>(*job.impi, *g_process_engine, g_device->loop(),
@@ -226,10 +226,10 @@ void StopDevice() {
 
 std::vector<ProcessId> GoneOf(const Group& group) {
   Progress::Poll();
-  const shm::NodeSegment* const node = shm::ThisNode();
+  const host::Segment* const segment = host::ThisHost();
   for (const ProcessId process : group.members) {
-    const std::optional<int> place = node == nullptr ? std::nullopt : node->PlaceOf(process);
-    const bool has_ended = place && !node->IsPresent(*place);
+    const std::optional<int> place = segment == nullptr ? std::nullopt : segment->PlaceOf(process);
+    const bool has_ended = place && !segment->IsPresent(*place);
     if (std::erase(g_found_gone, process) == 0 && !has_ended) continue;
     // Who asks the kernel, as collectives on one host do, or whose window failed, may know it before the connection does.
     ProcessDevice()->ConnectTo(process);

@@ -14,7 +14,7 @@ inline Engine* g_process_engine = nullptr;
 inline Device* ProcessDevice() { return g_process_device; }
 inline Engine* ProcessEngine() { return g_process_engine; }
 
-// Called when it is known which ranks of the host joined its segment (shm::SettleNode). From then on, a rank polls if
+// Called when it is known which ranks of the host joined its segment (host::SettleHost). From then on, a rank polls if
 // there are processors for itself and for all other ranks that may run on them, even if the host has many other ranks.
 void SettleDevice();
 

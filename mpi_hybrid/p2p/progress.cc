@@ -15,7 +15,7 @@
 #include "mpi_hybrid/p2p/device/device.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/request/news.h"
-#include "mpi_hybrid/shm/this_node.h"
+#include "mpi_hybrid/host/this_host.h"
 
 namespace weft::mpi {
 namespace {
@@ -287,7 +287,7 @@ void Progress::Waiter::Rest() {
   CountPolling(-1);
   if (state.in_epoll) {
     // Who sleeps there has told stages and peers what for, and not what this thread waits for.
-    if (!state.stages.empty() || shm::ThisNode() != nullptr) EndSleepInEpoll(state);
+    if (!state.stages.empty() || host::ThisHost() != nullptr) EndSleepInEpoll(state);
     Lockable lock;
     ++state.others_asleep;
     News::AddSleeper();

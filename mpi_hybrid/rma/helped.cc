@@ -5,7 +5,7 @@
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/rma/apply.h"
 #include "mpi_hybrid/rma/rdma_window.h"
-#include "mpi_hybrid/shm/this_node.h"
+#include "mpi_hybrid/host/this_host.h"
 
 // Small pieces, and accumulates, at memory of another process of this host that this one cannot map. In epochs that end with a call of the target (fences; start and
 // complete) they are kept in a parcel, and the target carries them out in that call: after its fence has heard of all others, or in MPI_Win_wait. A Put is over
@@ -35,7 +35,7 @@ bool RdmaWindow::MayDefer(Peer& peer, const Target& target, MPI_Aint bytes, bool
   if (peer.parcel != nullptr && !peer.parcel->empty() && bytes <= kLongestLater) return true;
   if (!HasSmallPieces(target, bytes) && !(accumulates && bytes <= kLongestAccumulate)) return false;
   if (host_.control(RankOf(peer)).signals[comm->rank].parcel.load(std::memory_order_acquire) != 0) return false;  // of an epoch that failed
-  if (peer.parcel == nullptr) peer.parcel = std::make_unique<Parcel>(*shm::ThisNode(), comm->size());
+  if (peer.parcel == nullptr) peer.parcel = std::make_unique<Parcel>(*host::ThisHost(), comm->size());
   peer.parcel->Returned();
   return true;
 }
@@ -150,7 +150,7 @@ Error RdmaWindow::HandOverAll() {
 Error RdmaWindow::TakeParcel(int rank, uint64_t epoch) {
   Signals& signals = own_.control.signals[rank];
   if (signals.parcel.load(std::memory_order_acquire) != epoch) return {};
-  shm::NodeSegment& node = *shm::ThisNode();
+  host::Segment& segment = *host::ThisHost();
   const uint64_t offset = signals.parcel_offset.load(std::memory_order_relaxed), bytes = signals.parcel_bytes.load(std::memory_order_relaxed);
   size_t nothing;
   MappedMemory memory(own_);
@@ -161,9 +161,9 @@ Error RdmaWindow::TakeParcel(int rank, uint64_t epoch) {
     outcome = ApplyData(*header, message.subspan(kHeaderBytes), own_, nullptr, &nothing, &memory);
     return outcome == Applied::kDone;
   };
-  const bool applied = peers_[static_cast<size_t>(rank)].parcels.Read(node, offset, bytes, apply);
+  const bool applied = peers_[static_cast<size_t>(rank)].parcels.Read(segment, offset, bytes, apply);
   const bool unmapped = outcome == Applied::kNotMapped;
-  if ((applied || unmapped) && bytes > Parcel::KeptBytes(comm->size())) node.Discard(offset, bytes);
+  if ((applied || unmapped) && bytes > Parcel::KeptBytes(comm->size())) segment.Discard(offset, bytes);
   signals.parcel.store(0, std::memory_order_release);
   if (applied) return {};
   if (unmapped) {

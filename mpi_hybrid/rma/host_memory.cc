@@ -42,14 +42,14 @@ bool HostMemory::AddSpan(size_t bytes, bool for_many) {
   if (!Open() || bytes > kFileBytes - next_ || ReserveMemory(file_.fd(), next_, bytes) != 0) return false;
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_.fd(), static_cast<off_t>(next_));
   if (at == MAP_FAILED) return false;
-  spans_.push_front({next_, for_many, shm::Mapping(at, bytes), FreeSpace(reinterpret_cast<uintptr_t>(at), bytes)});
+  spans_.push_front({next_, for_many, host::Mapping(at, bytes), FreeSpace(reinterpret_cast<uintptr_t>(at), bytes)});
   next_ += bytes;
   return true;
 }
 
 void* HostMemory::Take(size_t bytes, size_t alignment) {
   if (bytes > kFileBytes / 2 || (file_ && process_ != getpid())) return nullptr;
-  bytes = shm::RoundUp(std::max(bytes, kUnit), kUnit);
+  bytes = host::RoundUp(std::max(bytes, kUnit), kUnit);
   const bool with_others = bytes < kOwnSpan && alignment <= PageSize();
   std::optional<uint64_t> found;
   auto span = spans_.begin();
@@ -58,7 +58,7 @@ void* HostMemory::Take(size_t bytes, size_t alignment) {
   }
   if (!found) {
     const size_t skipped = alignment > PageSize() ? alignment : 0;
-    if (!AddSpan(with_others ? kSharedSpan : shm::RoundUp(bytes + skipped, PageSize()), with_others)) return nullptr;
+    if (!AddSpan(with_others ? kSharedSpan : host::RoundUp(bytes + skipped, PageSize()), with_others)) return nullptr;
     span = spans_.begin();
     found = span->space.Take(bytes, alignment);
   }

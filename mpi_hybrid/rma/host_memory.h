@@ -14,7 +14,7 @@
 #include "mpi_hybrid/core/descriptor.h"
 #include "mpi_hybrid/rma/free_space.h"
 #include "mpi_hybrid/rma/host_segment.h"
-#include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/host/segment.h"
 
 namespace weft::mpi::rma {
 
@@ -83,7 +83,7 @@ class HostMemory {
   struct Mapped {
     uint64_t at = 0;  // in the file
     bool for_many = false;
-    shm::Mapping mapping;
+    host::Mapping mapping;
     FreeSpace space;
   };
   struct Allocation {

@@ -8,7 +8,7 @@
 
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/rma/host_segment.h"
-#include "mpi_hybrid/shm/this_node.h"
+#include "mpi_hybrid/host/this_host.h"
 
 namespace weft::mpi::rma {
 namespace {
@@ -17,12 +17,12 @@ constexpr uint64_t kNone = ~uint64_t{0};
 
 // By rank; empty: not all are in the segment.
 std::vector<int> PlacesOf(const Comm& comm) {
-  const shm::NodeSegment* const node = shm::ThisNode();
-  if (node == nullptr || comm.size() < 2) return {};
+  const host::Segment* const segment = host::ThisHost();
+  if (segment == nullptr || comm.size() < 2) return {};
   std::vector<int> places;
   places.reserve(static_cast<size_t>(comm.size()));
   for (int rank = 0; rank < comm.size(); ++rank) {
-    const std::optional<int> place = node->PlaceOf(comm.peer(rank));
+    const std::optional<int> place = segment->PlaceOf(comm.peer(rank));
     if (!place) return {};
     places.push_back(*place);
   }
@@ -33,7 +33,7 @@ std::vector<int> PlacesOf(const Comm& comm) {
 
 // In front of the parts.
 struct HostRange::Head {
-  std::atomic<uint8_t> done[shm::kMostPlaces];  // by rank: it has neither a window in the range nor keeps it for one
+  std::atomic<uint8_t> done[host::kMostPlaces];  // by rank: it has neither a window in the range nor keeps it for one
 };
 
 // What a rank tells the others.
@@ -51,8 +51,8 @@ void HostRange::Close() { Cache().Clear(); }
 
 // What all hear, all decide alike. What fails at one rank only, mapping it, they agree on.
 Error HostRange::Make(Comm& comm, bool wants, size_t bytes) {
-  static_assert(sizeof(Head) <= shm::kPage);
-  key_ = {PlacesOf(comm), shm::RoundUp(bytes, shm::kPage)};
+  static_assert(sizeof(Head) <= host::kPage);
+  key_ = {PlacesOf(comm), host::RoundUp(bytes, host::kPage)};
   Card mine;
   RangeCache::Ranges offers;
   if (wants && !key_.places.empty()) {
@@ -69,11 +69,11 @@ Error HostRange::Make(Comm& comm, bool wants, size_t bytes) {
   }
   if (TakeCommon(cards, std::move(offers), comm.rank)) return {};
   std::vector<size_t> starts;
-  size_t total = shm::kPage;  // of the head
+  size_t total = host::kPage;  // of the head
   for (const Card& card : cards) {
     starts.push_back(total);
     if (card.wanted > (SIZE_MAX >> 1) - total) return {};
-    total += shm::RoundUp(static_cast<size_t>(card.wanted), shm::kPage);
+    total += host::RoundUp(static_cast<size_t>(card.wanted), host::kPage);
   }
   starts.push_back(total);
   return MakeNew(comm, std::move(starts));
@@ -108,13 +108,13 @@ bool HostRange::TakeCommon(const std::vector<Card>& cards, RangeCache::Ranges of
 }
 
 Error HostRange::MakeNew(Comm& comm, std::vector<size_t> starts) {
-  shm::NodeSegment& node = *shm::ThisNode();
+  host::Segment& segment = *host::ThisHost();
   const size_t total = starts.back();
-  uint64_t offset = comm.rank == 0 ? node.Reserve(total).value_or(kNone) : kNone;
-  if (offset != kNone && ReserveMemory(node.memory_descriptor(), offset, total) != 0) offset = kNone;
+  uint64_t offset = comm.rank == 0 ? segment.Reserve(total).value_or(kNone) : kNone;
+  if (offset != kNone && ReserveMemory(segment.memory_descriptor(), offset, total) != 0) offset = kNone;
   WEFT_MPI_TRY(Broadcast(&offset, 1, *Datatype::Find(MPI_UINT64_T), 0, comm));
   if (offset == kNone) return {};
-  shm::Mapping mapping = node.Map(offset, total);
+  host::Mapping mapping = segment.Map(offset, total);
   int mapped = mapping ? 1 : 0, all = 0;
   WEFT_MPI_TRY(AllReduce(&mapped, &all, 1, *Datatype::Find(MPI_INT), *Op::Find(MPI_MIN), comm));
   if (all == 0) return {};
@@ -144,16 +144,16 @@ HostRange::~HostRange() {
 
 // Of two that are done last each may see that all are: what is given back twice was so the first time. Who died is done, too.
 void HostRange::GiveUp(const std::vector<int>& places, const RangeCache::Range& range) {
-  const shm::NodeSegment* const node = shm::ThisNode();
-  if (node == nullptr) return;
+  const host::Segment* const segment = host::ThisHost();
+  if (segment == nullptr) return;
   Head& head = *reinterpret_cast<Head*>(range.mapping.data());
   for (size_t rank = 0; rank < places.size(); ++rank) {
-    if (places[rank] == node->place()) head.done[rank] = 1;
+    if (places[rank] == segment->place()) head.done[rank] = 1;
   }
   for (size_t rank = 0; rank < places.size(); ++rank) {
-    if (head.done[rank] == 0 && node->IsPresent(places[rank])) return;
+    if (head.done[rank] == 0 && segment->IsPresent(places[rank])) return;
   }
-  node->Discard(range.offset, range.mapping.size());
+  segment->Discard(range.offset, range.mapping.size());
 }
 
 }  // namespace weft::mpi::rma

@@ -9,7 +9,7 @@
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/rma/range_cache.h"
-#include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/host/segment.h"
 
 namespace weft::mpi::rma {
 

@@ -11,7 +11,7 @@
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/rma/rdma_window.h"
-#include "mpi_hybrid/shm/this_node.h"
+#include "mpi_hybrid/host/this_host.h"
 
 // Who of a window's ranks is on this host, and how each is reached. Every process finds out for itself about each other
 // one, by trying: it depends on users, namespaces, containers and Yama, on memory and on descriptors, and need not be the
@@ -95,8 +95,8 @@ void RdmaWindow::MakeControl() {
 // What is mapped from the process's own descriptors, or read in it, proves whose the number is. A range is there without that: the segment knows.
 bool RdmaWindow::HasNumber(ProcessId process, int32_t pid) const {
   if (!range_) return true;
-  const std::optional<int> place = shm::ThisNode()->PlaceOf(process);
-  return place && shm::ThisNode()->PidOf(*place) == pid;
+  const std::optional<int> place = host::ThisHost()->PlaceOf(process);
+  return place && host::ThisHost()->PidOf(*place) == pid;
 }
 
 // Where what the rank shares is mapped here, `*bytes` long. Null: it cannot be.

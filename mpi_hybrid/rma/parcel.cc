@@ -75,7 +75,7 @@ Parcel::~Parcel() {
 }
 
 void Parcel::GiveBack() {
-  if (offset_) node_.Discard(*offset_, kMost);
+  if (offset_) segment_.Discard(*offset_, kMost);
 }
 
 uint8_t* Parcel::Begin() {
@@ -105,13 +105,13 @@ bool Parcel::Flush() {
     std::memcpy(start_.data(), buffer_.data(), std::exchange(filled_, 0));
     return true;
   }
-  if (!offset_) offset_ = node_.Reserve(kMost);
+  if (!offset_) offset_ = segment_.Reserve(kMost);
   if (!offset_ || !MayMakeFile(*offset_ + bytes_)) return false;
-  if (!WriteAll(node_.memory_descriptor(), buffer_.data(), filled_, *offset_ + bytes_ - filled_)) return false;
+  if (!WriteAll(segment_.memory_descriptor(), buffer_.data(), filled_, *offset_ + bytes_ - filled_)) return false;
   filled_ = 0;
   made_ = 0;
   if (bytes_ <= std::min(kShort, kept_)) {
-    if (!start_) start_ = node_.Map(*offset_, kShort);
+    if (!start_) start_ = segment_.Map(*offset_, kShort);
     // Not more than is kept: the target frees the pages of a longer one.
     if (start_) made_ = std::min((bytes_ + kLeastPage - 1) / kLeastPage * kLeastPage, kept_);
   }
@@ -122,7 +122,7 @@ bool Parcel::Seal() { return Flush(); }
 
 bool Parcel::ForEach(const Visit& visit) const {
   const size_t flushed = bytes_ - filled_;
-  if (flushed != 0 && !ReadByCalls(node_.memory_descriptor(), *offset_, flushed, visit)) return false;
+  if (flushed != 0 && !ReadByCalls(segment_.memory_descriptor(), *offset_, flushed, visit)) return false;
   return VisitWhole({buffer_.data(), filled_}, visit) == filled_;
 }
 
@@ -141,13 +141,13 @@ void Parcel::Returned() {
   handed_over_ = 0;
 }
 
-bool ParcelReader::Read(const shm::NodeSegment& node, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit) {
-  if (bytes > Parcel::kShort) return ReadByCalls(node.memory_descriptor(), offset, bytes, visit);
+bool ParcelReader::Read(const host::Segment& segment, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit) {
+  if (bytes > Parcel::kShort) return ReadByCalls(segment.memory_descriptor(), offset, bytes, visit);
   if (!start_ || offset_ != offset) {
-    start_ = node.Map(offset, Parcel::kShort);
+    start_ = segment.Map(offset, Parcel::kShort);
     offset_ = offset;
   }
-  if (!start_) return ReadByCalls(node.memory_descriptor(), offset, bytes, visit);
+  if (!start_) return ReadByCalls(segment.memory_descriptor(), offset, bytes, visit);
   const auto copy = std::make_unique_for_overwrite<uint8_t[]>(bytes);
   std::memcpy(copy.get(), start_.data(), bytes);
   return VisitWhole({copy.get(), static_cast<size_t>(bytes)}, visit) == bytes;

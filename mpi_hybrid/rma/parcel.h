@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/byte_reader.h"
-#include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/host/segment.h"
 
 namespace weft::mpi::rma {
 
@@ -22,7 +22,7 @@ namespace weft::mpi::rma {
 class Parcel {
  public:
   // `origins`: ranks of the window.
-  Parcel(shm::NodeSegment& node, int origins) : node_(node), kept_(KeptBytes(origins)) {}
+  Parcel(host::Segment& segment, int origins) : segment_(segment), kept_(KeptBytes(origins)) {}
   ~Parcel();  // does not free memory of the segment: call GiveBack while the segment exists
   Parcel(const Parcel&) = delete;
   Parcel& operator=(const Parcel&) = delete;
@@ -64,10 +64,10 @@ class Parcel {
 
   static inline size_t in_use_ = 0;  // counts against kMost
 
-  shm::NodeSegment& node_;
+  host::Segment& segment_;
   const size_t kept_;
   std::optional<uint64_t> offset_;  // of kMost bytes of the segment
-  shm::Mapping start_;              // the first kShort bytes of them
+  host::Mapping start_;              // the first kShort bytes of them
   size_t made_ = 0;                 // so many bytes of start_ are in pages that exist
   std::vector<uint8_t> buffer_;     // data behind the flushed part
   size_t filled_ = 0;               // bytes in the buffer
@@ -80,11 +80,11 @@ class ParcelReader {
  public:
   // Visits the messages at `offset` of the segment, `bytes` bytes in total, like Parcel::ForEach. If the offset or the
   // length is wrong, the messages are invalid or cannot be read.
-  bool Read(const shm::NodeSegment& node, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit);
+  bool Read(const host::Segment& segment, uint64_t offset, uint64_t bytes, const Parcel::Visit& visit);
 
  private:
   uint64_t offset_ = 0;
-  shm::Mapping start_;  // Parcel::kShort bytes at offset_
+  host::Mapping start_;  // Parcel::kShort bytes at offset_
 };
 
 }  // namespace weft::mpi::rma

@@ -20,7 +20,7 @@ class ParcelTest : public testing::Test {
  protected:
   static constexpr int kOrigins = 4;
 
-  ParcelTest() : node_(shm::NodeSegment::Create(std::vector<int>{0}, 0, &why_)) { EXPECT_NE(node_, nullptr) << why_; }
+  ParcelTest() : segment_(host::Segment::Create(std::vector<int>{0}, 0, &why_)) { EXPECT_NE(segment_, nullptr) << why_; }
 
   static std::vector<uint8_t> Message(size_t i) { return std::vector<uint8_t>(1 + i * 977 % kSlotBytes, static_cast<uint8_t>(i)); }
   static bool Add(Parcel& parcel, const std::vector<uint8_t>& message) {
@@ -40,13 +40,13 @@ class ParcelTest : public testing::Test {
   }
 
   std::string why_;
-  std::unique_ptr<shm::NodeSegment> node_;
+  std::unique_ptr<host::Segment> segment_;
   size_t next_ = 0;
 };
 
 TEST_F(ParcelTest, MessagesComeInOrderHereAndAtTheTarget) {
   for (const size_t count : {1, 3, 100, 1000}) {
-    Parcel parcel(*node_, kOrigins);
+    Parcel parcel(*segment_, kOrigins);
     ParcelReader reader;
     for (size_t i = 0; i < count; ++i) ASSERT_TRUE(Add(parcel, Message(i)));
     EXPECT_TRUE(parcel.ForEach(Expected()));
@@ -54,7 +54,7 @@ TEST_F(ParcelTest, MessagesComeInOrderHereAndAtTheTarget) {
     ASSERT_TRUE(parcel.Seal());
     EXPECT_TRUE(parcel.ForEach(Expected()));
     EXPECT_EQ(next_, count);
-    EXPECT_TRUE(reader.Read(*node_, parcel.offset(), parcel.bytes(), Expected()));
+    EXPECT_TRUE(reader.Read(*segment_, parcel.offset(), parcel.bytes(), Expected()));
     EXPECT_EQ(next_, count);
     parcel.Clear(/*handed_over=*/true);
     EXPECT_TRUE(parcel.empty());
@@ -67,7 +67,7 @@ TEST_F(ParcelTest, MessagesComeInOrderHereAndAtTheTarget) {
 
 TEST_F(ParcelTest, AllParcelsOfAProcessHaveOneLimitAndWhatIsHandedOverCountsUntilItIsReturned) {
   const std::vector<uint8_t> message(kSlotBytes);
-  Parcel one(*node_, kOrigins), other(*node_, kOrigins);
+  Parcel one(*segment_, kOrigins), other(*segment_, kOrigins);
   size_t messages = 0;
   while (Add(messages % 2 == 0 ? one : other, message)) ++messages;
   EXPECT_GT(messages, 500u);
@@ -81,17 +81,17 @@ TEST_F(ParcelTest, AllParcelsOfAProcessHaveOneLimitAndWhatIsHandedOverCountsUnti
 }
 
 TEST_F(ParcelTest, WhatIsNoParcelIsNotRead) {
-  Parcel parcel(*node_, kOrigins);
+  Parcel parcel(*segment_, kOrigins);
   for (size_t i = 0; i < 10; ++i) ASSERT_TRUE(Add(parcel, Message(i)));
   ASSERT_TRUE(parcel.Seal());
   ParcelReader reader;
   const auto any = [](ByteSpan) { return true; };
-  EXPECT_FALSE(reader.Read(*node_, parcel.offset(), parcel.bytes() - 1, any)) << "ends inside a message";
-  EXPECT_FALSE(reader.Read(*node_, parcel.offset() + 1, parcel.bytes() - 1, any)) << "begins inside one";
-  EXPECT_FALSE(reader.Read(*node_, parcel.offset(), Parcel::kMost + 1, any)) << "too long";
-  EXPECT_FALSE(reader.Read(*node_, UINT64_MAX - 8, parcel.bytes(), any)) << "not in the file";
-  EXPECT_FALSE(reader.Read(*node_, parcel.offset() + Parcel::kMost / 2, 4096, any)) << "nothing there";
-  EXPECT_FALSE(reader.Read(*node_, parcel.offset(), parcel.bytes(), [](ByteSpan) { return false; })) << "not to be had";
+  EXPECT_FALSE(reader.Read(*segment_, parcel.offset(), parcel.bytes() - 1, any)) << "ends inside a message";
+  EXPECT_FALSE(reader.Read(*segment_, parcel.offset() + 1, parcel.bytes() - 1, any)) << "begins inside one";
+  EXPECT_FALSE(reader.Read(*segment_, parcel.offset(), Parcel::kMost + 1, any)) << "too long";
+  EXPECT_FALSE(reader.Read(*segment_, UINT64_MAX - 8, parcel.bytes(), any)) << "not in the file";
+  EXPECT_FALSE(reader.Read(*segment_, parcel.offset() + Parcel::kMost / 2, 4096, any)) << "nothing there";
+  EXPECT_FALSE(reader.Read(*segment_, parcel.offset(), parcel.bytes(), [](ByteSpan) { return false; })) << "not to be had";
 }
 
 // A call of the kernel would not be allowed to write there.
@@ -99,13 +99,13 @@ TEST_F(ParcelTest, ShortOnesGoWithoutCallsOnceThereIsMemoryForThem) {
   const pid_t child = fork();
   if (child == 0) {
     const rlimit short_files{4096, 4096};
-    Parcel parcel(*node_, kOrigins);
+    Parcel parcel(*segment_, kOrigins);
     ParcelReader reader;
     bool good = true;
     for (const size_t messages : {1, 3, 2, 1}) {  // the second is longer
       good = good && (messages != 2 || setrlimit(RLIMIT_FSIZE, &short_files) == 0);
       for (size_t i = 0; i < messages; ++i) good = good && Add(parcel, Message(i));
-      good = good && parcel.Seal() && reader.Read(*node_, parcel.offset(), parcel.bytes(), Expected()) && next_ == messages;
+      good = good && parcel.Seal() && reader.Read(*segment_, parcel.offset(), parcel.bytes(), Expected()) && next_ == messages;
       parcel.Clear(/*handed_over=*/true);
       parcel.Returned();
     }
@@ -120,14 +120,14 @@ TEST_F(ParcelTest, ShortOnesGoWithoutCallsOnceThereIsMemoryForThem) {
 
 // Its target gives the memory of the first back when it has read it.
 TEST_F(ParcelTest, NothingIsKnownOfTheMemoryOfALongOne) {
-  Parcel parcel(*node_, kOrigins);
+  Parcel parcel(*segment_, kOrigins);
   ParcelReader reader;
   for (const size_t messages : {1, 1000, 1, 1}) {
     for (size_t i = 0; i < messages; ++i) ASSERT_TRUE(Add(parcel, Message(i)));
     ASSERT_TRUE(parcel.Seal());
-    EXPECT_TRUE(reader.Read(*node_, parcel.offset(), parcel.bytes(), Expected()));
+    EXPECT_TRUE(reader.Read(*segment_, parcel.offset(), parcel.bytes(), Expected()));
     EXPECT_EQ(next_, messages);
-    if (parcel.bytes() > Parcel::KeptBytes(kOrigins)) node_->Discard(parcel.offset(), parcel.bytes());
+    if (parcel.bytes() > Parcel::KeptBytes(kOrigins)) segment_->Discard(parcel.offset(), parcel.bytes());
     parcel.Clear(/*handed_over=*/true);
     parcel.Returned();
   }
@@ -140,7 +140,7 @@ TEST_F(ParcelTest, OnlyWhatIsKeptGoesWithoutCalls) {
   if (child == 0) {
     const rlimit short_files{4096, 4096};
     const std::vector<uint8_t> message(Parcel::KeptBytes(kManyOrigins) - 100);
-    Parcel parcel(*node_, kManyOrigins);
+    Parcel parcel(*segment_, kManyOrigins);
     bool good = Add(parcel, message) && parcel.Seal() && setrlimit(RLIMIT_FSIZE, &short_files) == 0;
     parcel.Clear(/*handed_over=*/false);
     good = good && Add(parcel, message) && parcel.Seal();
@@ -155,7 +155,7 @@ TEST_F(ParcelTest, OnlyWhatIsKeptGoesWithoutCalls) {
 TEST_F(ParcelTest, WhereFilesMayNotBeThatLongAllIsStillThere) {
   const pid_t child = fork();
   if (child == 0) {
-    Parcel parcel(*node_, kOrigins);
+    Parcel parcel(*segment_, kOrigins);
     const rlimit short_files{4096, 4096};
     const bool kept = Add(parcel, Message(0)) && setrlimit(RLIMIT_FSIZE, &short_files) == 0 && !parcel.Seal() && parcel.ForEach(Expected()) && next_ == 1;
     _exit(kept ? 0 : 1);

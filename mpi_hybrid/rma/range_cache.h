@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "mpi_hybrid/rma/host_process.h"
-#include "mpi_hybrid/shm/node_segment.h"
+#include "mpi_hybrid/host/segment.h"
 
 namespace weft::mpi::rma {
 
@@ -33,7 +33,7 @@ class RangeCache {
   struct Range {
     uint64_t offset = 0;
     std::vector<size_t> starts;  // of the parts, by rank, and the end
-    shm::Mapping mapping;
+    host::Mapping mapping;
     // the owners of the parts; the next window need not find them again
     std::vector<std::shared_ptr<HostProcess>> processes;
   };

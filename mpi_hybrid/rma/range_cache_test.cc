@@ -15,7 +15,7 @@ RangeCache::Key KeyOf(std::vector<int> places, size_t own_bytes = kPage) { retur
 
 RangeCache::Range RangeAt(uint64_t offset) {
   void* const at = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return {.offset = offset, .starts = {}, .mapping = shm::Mapping(at, kPage), .processes = {}};
+  return {.offset = offset, .starts = {}, .mapping = host::Mapping(at, kPage), .processes = {}};
 }
 
 std::vector<uint64_t> OffsetsOf(const RangeCache::Ranges& ranges) {

@@ -22,7 +22,7 @@
 #include "mpi_hybrid/rma/shared_segment.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/window.h"
-#include "mpi_hybrid/shm/own_words.h"
+#include "mpi_hybrid/host/own_words.h"
 
 namespace weft::mpi::rma {
 
@@ -138,7 +138,7 @@ class RdmaWindow final : public Window {
   };
   struct Flushing;
   // The words that this process has written in control blocks.
-  class Words final : public shm::OwnWords, public TurnWatch {
+  class Words final : public host::OwnWords, public TurnWatch {
    public:
     explicit Words(RdmaWindow& window) : window_(window) {}
 
@@ -282,7 +282,7 @@ class RdmaWindow final : public Window {
       }
       if (done()) return;
       if (const int rank = awaited(); rank >= 0) (void)host_.Ended(rank);
-      if (slice == kLongestSlice && overwritten_.empty()) overwritten_ = shm::OwnWords::FindOverwritten();
+      if (slice == kLongestSlice && overwritten_.empty()) overwritten_ = host::OwnWords::FindOverwritten();
       if (!overwritten_.empty()) return;
     }
   }

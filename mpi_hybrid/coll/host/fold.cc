@@ -5,7 +5,7 @@
 
 #include "base/copy.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 
 void Fold::Begin(FoldOrder order, int ranks, MPI_Aint count, const Datatype& type, const Op& op) {
   count_ = count;
@@ -88,4 +88,4 @@ void Fold::Chain(int from, MPI_Aint count, std::span<const uint8_t* const> input
   }
 }
 
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll

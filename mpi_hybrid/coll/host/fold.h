@@ -10,7 +10,7 @@
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/datatype/op.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 
 // The order in which the vectors of all ranks are combined. It is the order of the message-based algorithms, so that
 // the result of a reduction is the same to the last bit wherever the ranks are (MPI 4.0 section 6.9.1).
@@ -60,6 +60,6 @@ class Fold {
   std::vector<std::vector<uint8_t>> aside_;  // by depth
 };
 
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll
 
 #endif  // MPI_HYBRID_COLL_HOST_FOLD_H_

@@ -11,7 +11,7 @@
 #include "mpi_hybrid/coll/algorithms.h"
 #include "mpi_hybrid/coll/testing/in_memory_ranks.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 namespace {
 
 using Vector = std::vector<double>;
@@ -109,4 +109,4 @@ TEST_F(FoldTest, OperandsAreInTheOrderOfRanks) {
 }
 
 }  // namespace
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll

@@ -8,7 +8,7 @@
 #include "base/copy.h"
 #include "mpi_hybrid/core/pause.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 namespace {
 
 constexpr int kSpins = 300;           // looks, before the Waiter is asked; some 3 us
@@ -340,4 +340,4 @@ Error Member::Pieces(const Block& data, int root) {
   return {};
 }
 
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll

@@ -12,7 +12,7 @@
 #include "mpi_hybrid/datatype/datatype.h"
 #include "mpi_hybrid/datatype/op.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 
 // Tells what a wait is for. Returns the member whose next word has not come yet; -1: all have come. It only reads.
 struct Missing {
@@ -205,6 +205,6 @@ class Member {
 void CopyOut(const Block& from, uint8_t* to);
 void CopyIn(const uint8_t* from, const Block& to);
 
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll
 
 #endif  // MPI_HYBRID_COLL_HOST_MEMBER_H_

@@ -4,7 +4,7 @@
 
 #include "mpi_hybrid/coll/host/member.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 namespace {
 
 uint64_t AddressOf(const Block& data) { return data.type->dense ? reinterpret_cast<uintptr_t>(data.buffer) : 0; }
@@ -176,4 +176,4 @@ std::vector<TypeCursor> Member::CursorsAt(const Block& blocks) const {
   return cursors;
 }
 
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll

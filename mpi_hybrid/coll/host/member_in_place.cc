@@ -6,7 +6,7 @@
 
 #include "mpi_hybrid/coll/host/member.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 
 // By a turn of its own, before the first collective that asks: who is in another call sees that the calls do not match, and each has had one turn.
 Error Member::AgreeOnReach() {
@@ -130,4 +130,4 @@ Error Member::ScatterInPlace(const Block& all, const Block& mine, int root, bool
   return {};
 }
 
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll

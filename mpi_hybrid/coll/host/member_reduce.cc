@@ -5,7 +5,7 @@
 #include "base/copy.h"
 #include "mpi_hybrid/coll/host/member.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 namespace {
 
 constexpr size_t kAtOnce = 4096;  // bytes that each member reduces alone
@@ -167,4 +167,4 @@ Error Member::ReduceInSteps(const void* send, void* receive, MPI_Aint count, con
   return {};
 }
 
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll

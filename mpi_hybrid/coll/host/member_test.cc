@@ -20,7 +20,7 @@
 
 #include "mpi_hybrid/coll/testing/typed_buffer.h"
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 namespace {
 
 // Where each member is a thread, which yields. `dead`: a member that comes no more; `leaver`: one that waits no more.
@@ -493,4 +493,4 @@ TEST_F(Members, AllHearOfOneThatDies) {
 }
 
 }  // namespace
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll

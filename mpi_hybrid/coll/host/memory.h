@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft::mpi::host {
+namespace weft::mpi::coll {
 
 // The memory that the ranks of a communicator on one host share for their collectives: a head; the words of all members,
 // side by side, since each member reads those of all others; a block of data per member. Only a member writes its words
@@ -107,6 +107,6 @@ class Memory {
   uint8_t* blocks_;
 };
 
-}  // namespace weft::mpi::host
+}  // namespace weft::mpi::coll
 
 #endif  // MPI_HYBRID_COLL_HOST_MEMORY_H_

@@ -1,0 +1,60 @@
+#include "mpi_hybrid/host/bell.h"
+
+#include <linux/filter.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "mpi_hybrid/host/abstract_name.h"
+
+namespace weft::mpi::host {
+namespace {
+
+constexpr char kBellPrefix[] = "weft-bell-";
+
+uint32_t BigEndian(const uint8_t* bytes) {
+  return static_cast<uint32_t>(bytes[0]) << 24 | static_cast<uint32_t>(bytes[1]) << 16 |
+         static_cast<uint32_t>(bytes[2]) << 8 | bytes[3];
+}
+
+}  // namespace
+
+bool Bell::Open() {
+  socket_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket_) return false;
+  name_ = NewNonce();
+  const Nonce random = NewNonce();
+  std::copy_n(random.begin(), key_.size(), key_.begin());
+  Filter();
+  const AbstractName name(kBellPrefix, name_);
+  return bind(socket_.fd(), name.get(), name.length) == 0;
+}
+
+// A kernel that takes no filter lets others ring too.
+void Bell::Filter() const {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BigEndian(key_.data()), 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BigEndian(key_.data() + 4), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0xffff),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+  };
+  sock_fprog program = {.len = std::size(code), .filter = code};
+  (void)setsockopt(socket_.fd(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+// A queue that is full is a bell that rings already.
+void Bell::Ring(std::span<const uint8_t, sizeof(Nonce)> name, std::span<const uint8_t, sizeof(Key)> key) const {
+  const AbstractName to(kBellPrefix, name);
+  (void)sendto(socket_.fd(), key.data(), key.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.length);
+}
+
+void Bell::Silence() const {
+  uint8_t bytes[16];
+  while (recv(socket_.fd(), bytes, sizeof(bytes), MSG_DONTWAIT) >= 0) {
+  }
+}
+
+}  // namespace weft::mpi::host

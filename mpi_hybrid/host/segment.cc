@@ -1,0 +1,217 @@
+#include "mpi_hybrid/host/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/file_limit.h"
+#include "base/page_size.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+namespace weft::mpi::host {
+namespace {
+
+// Offsets are given out once, so that nobody ever maps what another has now; there are enough. A memfd of that length
+// is of holes.
+constexpr uint64_t kFileBytes = uint64_t{1} << 56;
+
+int MakeMemory() {
+  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+  const int fd = memfd_create("weft-mpi", kFlags | MFD_NOEXEC_SEAL);
+  return fd < 0 && errno == EINVAL ? memfd_create("weft-mpi", kFlags) : fd;  // before Linux 6.3
+}
+
+std::string Why(const char* what) { return std::string(what) + ": " + DescribeShortage(errno); }
+
+}  // namespace
+
+Mapping::~Mapping() {
+  if (address_ != nullptr) munmap(address_, bytes_);
+}
+
+std::unique_ptr<Segment> Segment::Create(std::span<const int> ranks, int place, std::string* why) {
+  if (!MayMakeFile(kFileBytes)) {
+    *why = "files are limited in length (ulimit -f)";
+    return nullptr;
+  }
+  std::unique_ptr<Segment> made(new Segment(ranks, place));
+  made->memory_ = Descriptor(MakeMemory());
+  const int fd = made->memory_.fd();
+  if (fd < 0 || ftruncate(fd, static_cast<off_t>(kFileBytes)) != 0 ||
+      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    *why = Why("memfd_create");
+    return nullptr;
+  }
+  if (!made->Attach(why)) return nullptr;
+  new (&made->header()) Header{.magic = Header::kMagic,
+                               .places = static_cast<uint32_t>(ranks.size()),
+                               .next_range = RoundUp(FixedBytes(ranks.size()), PageSize())};
+  return made->TakePlace(why) ? std::move(made) : nullptr;
+}
+
+std::unique_ptr<Segment> Segment::Join(Descriptor memory, std::span<const int> ranks, int place,
+                                               std::string* why) {
+  std::unique_ptr<Segment> made(new Segment(ranks, place));
+  made->memory_ = std::move(memory);
+  struct stat state;
+  const int seals = fcntl(made->memory_.fd(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(made->memory_.fd(), &state) != 0 ||
+      static_cast<uint64_t>(state.st_size) < FixedBytes(ranks.size())) {
+    *why = "the received descriptor is not the memory of a host's ranks";
+    return nullptr;
+  }
+  if (!made->Attach(why)) return nullptr;
+  if (made->header().magic != Header::kMagic || made->header().places != ranks.size()) {
+    *why = "the memory is for " + std::to_string(made->header().places) + " ranks, but the launcher reports " +
+           std::to_string(ranks.size());
+    return nullptr;
+  }
+  return made->TakePlace(why) ? std::move(made) : nullptr;
+}
+
+Segment::~Segment() {
+  if (has_place_) Leave();
+}
+
+bool Segment::Attach(std::string* why) {
+  const size_t bytes = FixedBytes(ranks_.size());
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.fd(), 0);
+  if (at == MAP_FAILED) {
+    *why = Why("mapping the memory of the host's ranks");
+    return false;
+  }
+  fixed_ = Mapping(at, bytes);
+  return true;
+}
+
+// From here on the lock on the byte of its place says that this process lives: the kernel lets go of it when it dies,
+// and tells everybody who holds it.
+bool Segment::TakePlace(std::string* why) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = place_;
+  lock.l_len = 1;
+  if (!bell_.Open() || fcntl(memory_.fd(), F_SETLK, &lock) != 0) {
+    *why = Why("a place in the memory of the host's ranks");
+    return false;
+  }
+  Slot& slot = own();
+  slot.pid = static_cast<uint32_t>(getpid());
+  std::copy(bell_.name().begin(), bell_.name().end(), slot.bell_name);
+  std::copy(bell_.key().begin(), bell_.key().end(), slot.bell_key);
+  slot.attention = 0;
+  if (cpu_set_t ours; sched_getaffinity(0, sizeof(ours), &ours) == 0) affinities().Add(ours);
+  slot.presence.store(Slot::kJoined, std::memory_order_release);
+  has_place_ = true;
+  return true;
+}
+
+void Segment::Settle() {
+  joined_.resize(ranks_.size());
+  for (int place = 0; place < places(); ++place) {
+    const bool here = SlotAt(place).presence.load(std::memory_order_acquire) != Slot::kAbsent;
+    joined_[static_cast<size_t>(place)] = here;
+    company_ |= here && place != place_;
+  }
+}
+
+std::optional<int> Segment::PlaceOf(ProcessId process) const {
+  const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), process);
+  if (found == ranks_.end() || *found != process) return std::nullopt;
+  const size_t place = static_cast<size_t>(found - ranks_.begin());
+  if (place >= joined_.size() || !joined_[place]) return std::nullopt;
+  return static_cast<int>(place);
+}
+
+pid_t Segment::PidOf(int place) const {
+  if (SlotAt(place).presence.load(std::memory_order_acquire) != Slot::kJoined) return 0;
+  if (SlotAt(place).pid == static_cast<uint32_t>(getpid())) return getpid();  // one's own locks are not to be seen
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = place;
+  lock.l_len = 1;
+  if (fcntl(memory_.fd(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 0;
+  return lock.l_pid;
+}
+
+bool Segment::IsPresent(int place) const { return PidOf(place) != 0; }
+
+void Segment::Leave() {
+  if (own().presence.exchange(Slot::kLeft) == Slot::kLeft) return;
+  for (int place = 0; place < places(); ++place) {
+    if (place != place_) RingAfterFence(place);
+  }
+}
+
+int Segment::Elsewhere() const {
+  cpu_set_t ours;
+  return sched_getaffinity(0, sizeof(ours), &ours) == 0 ? affinities().ElsewhereThan(ours) : 0;
+}
+
+uint8_t* Segment::CardOf(int place) const {
+  return fixed_.data() + CardsStart(ranks_.size()) + static_cast<size_t>(place) * kCardBytes;
+}
+
+uint8_t* Segment::OfPlace(int place) const {
+  return fixed_.data() + PlacesStart(ranks_.size()) + static_cast<size_t>(place) * kPlaceBytes;
+}
+
+uint8_t* Segment::OfPair(int from, int to) const {
+  return fixed_.data() + PairsStart(ranks_.size()) + PairOffset(static_cast<size_t>(from), static_cast<size_t>(to), ranks_.size());
+}
+
+std::optional<uint64_t> Segment::Reserve(uint64_t bytes) {
+  if (bytes == 0 || bytes > kFileBytes) return std::nullopt;
+  const uint64_t length = RoundUp(bytes, PageSize());
+  const uint64_t offset = header().next_range.fetch_add(length);
+  const bool in_file = offset >= FixedBytes(ranks_.size()) && offset % PageSize() == 0 && offset <= kFileBytes - length;
+  return in_file ? std::optional(offset) : std::nullopt;
+}
+
+Mapping Segment::Map(uint64_t offset, uint64_t bytes) const {
+  if (bytes == 0 || offset % PageSize() != 0 || offset < FixedBytes(ranks_.size()) || offset > kFileBytes ||
+      bytes > kFileBytes - offset) {
+    errno = EINVAL;
+    return {};
+  }
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.fd(),
+                        static_cast<off_t>(offset));
+  return at == MAP_FAILED ? Mapping() : Mapping(at, bytes);
+}
+
+void Segment::Discard(uint64_t offset, uint64_t bytes) const {
+  if (bytes == 0 || offset < FixedBytes(ranks_.size()) || offset > kFileBytes || bytes > kFileBytes - offset) return;
+  (void)fallocate(memory_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                  static_cast<off_t>(RoundUp(bytes, PageSize())));
+}
+
+void Segment::IsAwake() {
+  if (!std::exchange(armed_, false)) return;
+  own().attention.fetch_and(~uint32_t{Slot::kAsleep});  // acquires what the process did that took the bit, in WakeUp
+  bell_.Silence();
+}
+
+// Only the first of those who have news pays for the system call.
+void Segment::WakeUp(int place) const {
+  Slot& slot = SlotAt(place);
+  if ((slot.attention.fetch_and(~uint32_t{Slot::kAsleep}) & Slot::kAsleep) == 0) return;
+  uint8_t name[sizeof(slot.bell_name)], key[sizeof(slot.bell_key)];
+  std::memcpy(name, slot.bell_name, sizeof(name));
+  std::memcpy(key, slot.bell_key, sizeof(key));
+  bell_.Ring(name, key);
+}
+
+}  // namespace weft::mpi::host
