@@ -41,10 +41,22 @@ int ErrorOf(ssize_t moved, size_t length) {
 }  // namespace
 
 std::shared_ptr<MemoryFile> MemoryFile::Open(pid_t pid, uint64_t address, uint64_t value) {
-  const auto is_of_process = [&](const MemoryFile& file) {
+  return OpenIf(pid, [&](const MemoryFile& file) {
     uint64_t found = 0;
     return file.Read(&found, address, sizeof found) == 0 && found == value;
-  };
+  });
+}
+
+std::shared_ptr<MemoryFile> MemoryFile::Open(const MarkedProcess& process) {
+  return OpenIf(process.pid(), [&](const MemoryFile& file) {
+    uint64_t found;
+    static_assert(sizeof found == kMarkBytes);
+    return process.mark() != 0 && file.Read(&found, process.mark(), sizeof found) == 0;
+  });
+}
+
+template <typename IsOfProcess>
+std::shared_ptr<MemoryFile> MemoryFile::OpenIf(pid_t pid, IsOfProcess is_of_process) {
   const uncancelled::Scope scope;
   OpenFiles& files = Files();
   // Not to be had: another thread opens one at this moment, or did when this process was forked off. Then this one is not shared.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/address_space_mark.h"
 #include "base/descriptor.h"
 
 namespace weft {
@@ -26,6 +27,8 @@ class MemoryFile {
   // open. nullptr: the file cannot be opened (a security policy, no /proc, no spare descriptor), or the pid belongs to
   // another process.
   static std::shared_ptr<MemoryFile> Open(pid_t pid, uint64_t address, uint64_t value);
+  // The same, of the process that has that mark mapped.
+  static std::shared_ptr<MemoryFile> Open(const MarkedProcess& process);
 
   // Whether written bytes become visible from front to back, as with process_vm_writev(2), so that a program that polls
   // the last byte then has all of them. True on x86-64 processors with fast short REP MOVSB, which the kernel then
@@ -39,6 +42,8 @@ class MemoryFile {
   int Read(void* to, uint64_t from, size_t length) const;
 
  private:
+  template <typename IsOfProcess>
+  static std::shared_ptr<MemoryFile> OpenIf(pid_t pid, IsOfProcess is_of_process);
   explicit MemoryFile(Descriptor file) : file_(std::move(file)) {}
 
   const Descriptor file_;

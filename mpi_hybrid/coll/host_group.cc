@@ -30,7 +30,6 @@ constexpr std::chrono::microseconds kSpin{50};  // with a processor for each ran
 constexpr int kLooks = 16;                      // between two looks at the clock
 constexpr int kYields = 30;  // before a wait looks at other things, too
 constexpr std::chrono::milliseconds kFirstLook{20}, kLongest{160};  // for those who died
-constexpr size_t kPart = 4 * 1024 * 1024;  // bytes of another process that are read at a time
 constexpr uint64_t kNoOffset = ~uint64_t{0};
 
 template <typename Build>
@@ -179,31 +178,23 @@ bool HostGroup::ReachesAll() {
   processes_.resize(places_.size());
   for (int rank = 0; rank < member_->members(); ++rank) {
     if (rank == member_->me()) continue;
-    host::ProcessReader& process = processes_[static_cast<size_t>(rank)];
     const coll::MemberLines& lines = memory().lines(rank);
-    process = host::ProcessReader(segment_.PidOf(places_[static_cast<size_t>(rank)]), lines.mark);
     uint8_t cookie[sizeof lines.cookie];
     std::memcpy(cookie, lines.cookie, sizeof cookie);
-    if (process.pid() == 0 || !process.Reaches(lines.cookie_address, cookie)) return false;
+    const pid_t pid = segment_.PidOf(places_[static_cast<size_t>(rank)]);
+    auto& memory = processes_[static_cast<size_t>(rank)];
+    memory = host::ProcessMemory::Of({.pid = pid, .mark = lines.mark, .cookie_address = lines.cookie_address, .cookie = cookie},
+                                     host::ProcessMemory::Access::kRead);
+    if (memory == nullptr) return false;
   }
   return true;
 }
 
-// Between parts others may have the library.
 coll::Reach::Outcome HostGroup::Read(int member, uint64_t address, void* to, size_t bytes) {
-  const host::ProcessReader& process = processes_[static_cast<size_t>(member)];
+  host::ProcessMemory& memory = *processes_[static_cast<size_t>(member)];
   ++g_counters.host_copies;
-  bool refused = false;
-  for (size_t done = 0; done < bytes && !refused;) {
-    if (done != 0) LibraryLock::HandOver();
-    const size_t part = std::min(bytes - done, kPart);
-    const iovec here{static_cast<uint8_t*>(to) + done, part};
-    const size_t got = process.Read({&here, 1}, address + done, part);
-    refused = got == 0;
-    done += got;
-  }
-  if (!refused) return Outcome::kRead;
-  return segment_.PidOf(places_[static_cast<size_t>(member)]) == process.pid() ? Outcome::kRefused : Outcome::kGone;
+  if (memory.Read(address, to, bytes) == 0) return Outcome::kRead;
+  return segment_.PidOf(places_[static_cast<size_t>(member)]) == memory.pid() ? Outcome::kRefused : Outcome::kGone;
 }
 
 std::string HostGroup::Overwritten() const {

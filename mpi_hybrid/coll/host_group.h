@@ -9,9 +9,9 @@
 #include "mpi_hybrid/coll/host/member.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/host/process_memory.h"
 #include "mpi_hybrid/host/segment.h"
 #include "mpi_hybrid/host/own_words.h"
-#include "mpi_hybrid/host/process_reader.h"
 
 namespace weft::mpi {
 
@@ -59,7 +59,7 @@ class HostGroup final : public Comm::Extension, public coll::Waiter, public coll
   host::Segment& segment_;
   const std::vector<int> places_;  // by rank
   const Nonce cookie_ = NewNonce();
-  std::vector<host::ProcessReader> processes_;  // by rank, filled by ReachesAll
+  std::vector<std::shared_ptr<host::ProcessMemory>> processes_;  // by rank, filled by ReachesAll
   Error failed_;                   // the error of making the group
   uint64_t offset_ = 0;
   host::Mapping mapping_;

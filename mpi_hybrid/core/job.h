@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "impi/job/ranks.h"
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/core/told_deaths.h"

@@ -28,7 +28,7 @@ bool Bell::Open() {
   std::copy_n(random.begin(), key_.size(), key_.begin());
   Filter();
   const AbstractName name(kBellPrefix, name_);
-  return bind(socket_.fd(), name.get(), name.length) == 0;
+  return bind(socket_.get(), name.get(), name.length) == 0;
 }
 
 // A kernel that takes no filter lets others ring too.
@@ -42,18 +42,18 @@ void Bell::Filter() const {
       BPF_STMT(BPF_RET | BPF_K, 0),
   };
   sock_fprog program = {.len = std::size(code), .filter = code};
-  (void)setsockopt(socket_.fd(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+  (void)setsockopt(socket_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
 // A queue that is full is a bell that rings already.
 void Bell::Ring(std::span<const uint8_t, sizeof(Nonce)> name, std::span<const uint8_t, sizeof(Key)> key) const {
   const AbstractName to(kBellPrefix, name);
-  (void)sendto(socket_.fd(), key.data(), key.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.length);
+  (void)sendto(socket_.get(), key.data(), key.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.length);
 }
 
 void Bell::Silence() const {
   uint8_t bytes[16];
-  while (recv(socket_.fd(), bytes, sizeof(bytes), MSG_DONTWAIT) >= 0) {
+  while (recv(socket_.get(), bytes, sizeof(bytes), MSG_DONTWAIT) >= 0) {
   }
 }
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/job_secret.h"
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 
 namespace weft::mpi::host {
 
@@ -19,7 +19,7 @@ class Bell {
 
   // False and errno: no descriptor is available.
   bool Open();
-  int fd() const { return socket_.fd(); }  // readable after a ring, until Silence()
+  int fd() const { return socket_.get(); }  // readable after a ring, until Silence()
   const Nonce& name() const { return name_; }
   const Key& key() const { return key_; }
 

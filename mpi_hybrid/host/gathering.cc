@@ -25,10 +25,10 @@ Descriptor ConnectTo(const Nonce& name) {
   Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!made) return {};
   const timeval patience = {.tv_sec = Gathering::kPatienceSeconds, .tv_usec = 0};
-  setsockopt(made.fd(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  setsockopt(made.fd(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  setsockopt(made.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  setsockopt(made.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   const AbstractName address(kSegmentPrefix, name);
-  if (connect(made.fd(), address.get(), address.length) != 0) return {};
+  if (connect(made.get(), address.get(), address.length) != 0) return {};
   return made;
 }
 
@@ -92,18 +92,18 @@ std::unique_ptr<Segment> Gathering::Visit(const std::string& published, std::str
   errno = EINVAL;
   if (!ParseHex(published, name)) return refused("the name of");
   const Descriptor socket = ConnectTo(name);
-  if (!socket || !IsOfThisUser(socket.fd())) return refused("connecting to");
-  ssize_t got = recv(socket.fd(), challenge.data(), challenge.size(), 0);
+  if (!socket || !IsOfThisUser(socket.get())) return refused("connecting to");
+  ssize_t got = recv(socket.get(), challenge.data(), challenge.size(), 0);
   if (got >= 0) errno = 0;
   if (got != static_cast<ssize_t>(challenge.size())) return refused("receiving from");
 
   const JobSecret secret = job_.processes.BondOf(job_.rank).secret;
   uint8_t hello[GuestHello::kLength];
   GuestHello{.rank = job_.rank, .pid = getpid(), .pid_namespace = PidNamespace()}.Write(secret, challenge, hello);
-  if (send(socket.fd(), hello, sizeof(hello), MSG_NOSIGNAL) < 0) return refused("sending to");
+  if (send(socket.get(), hello, sizeof(hello), MSG_NOSIGNAL) < 0) return refused("sending to");
   uint8_t proof[sizeof(JobSecret::Proof)];
   errno = 0;
-  ReceivedWithDescriptor received = ReceiveWithDescriptor(socket.fd(), proof, 0);
+  ReceivedWithDescriptor received = ReceiveWithDescriptor(socket.get(), proof, 0);
   const size_t length = received.bytes < 0 ? 0 : static_cast<size_t>(received.bytes);
   if (received.descriptors != 1 || !IsHostProof(secret, challenge, hello, {proof, length})) return refused("memory of");
   return Segment::Join(Descriptor(received.fd.Release()), ranks_, place_, why);

@@ -48,8 +48,8 @@ class GatheringTest : public ::testing::Test {
     EXPECT_TRUE(ParseHex(space_.at("weft-segment-0"), name));
     const AbstractName address("weft-segment-", name);
     Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(connect(made.fd(), address.get(), address.length), 0);
-    EXPECT_EQ(recv(made.fd(), challenge_.data(), challenge_.size(), 0), 16);
+    EXPECT_EQ(connect(made.get(), address.get(), address.length), 0);
+    EXPECT_EQ(recv(made.get(), challenge_.data(), challenge_.size(), 0), 16);
     return made;
   }
 
@@ -93,9 +93,9 @@ TEST_F(GatheringTest, StrangersKeepNobodyOut) {
   std::vector<Descriptor> silent;
   for (int i = 0; i < 100; ++i) silent.push_back(Visit());
   const Descriptor loud = Visit();
-  EXPECT_GT(send(loud.fd(), "give me the memory", 18, MSG_NOSIGNAL), 0);
+  EXPECT_GT(send(loud.get(), "give me the memory", 18, MSG_NOSIGNAL), 0);
   uint8_t bytes[100];
-  EXPECT_LE(recv(loud.fd(), bytes, sizeof(bytes), 0), 0) << "it is let go";
+  EXPECT_LE(recv(loud.get(), bytes, sizeof(bytes), 0), 0) << "it is let go";
   for (size_t rank : {1, 2}) EXPECT_NE(gatherings_[rank]->Join(&why), nullptr) << why;
 }
 

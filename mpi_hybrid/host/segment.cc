@@ -47,7 +47,7 @@ std::unique_ptr<Segment> Segment::Create(std::span<const int> ranks, int place, 
   }
   std::unique_ptr<Segment> made(new Segment(ranks, place));
   made->memory_ = Descriptor(MakeMemory());
-  const int fd = made->memory_.fd();
+  const int fd = made->memory_.get();
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(kFileBytes)) != 0 ||
       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     *why = Why("memfd_create");
@@ -65,8 +65,8 @@ std::unique_ptr<Segment> Segment::Join(Descriptor memory, std::span<const int> r
   std::unique_ptr<Segment> made(new Segment(ranks, place));
   made->memory_ = std::move(memory);
   struct stat state;
-  const int seals = fcntl(made->memory_.fd(), F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(made->memory_.fd(), &state) != 0 ||
+  const int seals = fcntl(made->memory_.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(made->memory_.get(), &state) != 0 ||
       static_cast<uint64_t>(state.st_size) < FixedBytes(ranks.size())) {
     *why = "the received descriptor is not the memory of a host's ranks";
     return nullptr;
@@ -86,7 +86,7 @@ Segment::~Segment() {
 
 bool Segment::Attach(std::string* why) {
   const size_t bytes = FixedBytes(ranks_.size());
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.fd(), 0);
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.get(), 0);
   if (at == MAP_FAILED) {
     *why = Why("mapping the memory of the host's ranks");
     return false;
@@ -103,7 +103,7 @@ bool Segment::TakePlace(std::string* why) {
   lock.l_whence = SEEK_SET;
   lock.l_start = place_;
   lock.l_len = 1;
-  if (!bell_.Open() || fcntl(memory_.fd(), F_SETLK, &lock) != 0) {
+  if (!bell_.Open() || fcntl(memory_.get(), F_SETLK, &lock) != 0) {
     *why = Why("a place in the memory of the host's ranks");
     return false;
   }
@@ -143,8 +143,15 @@ pid_t Segment::PidOf(int place) const {
   lock.l_whence = SEEK_SET;
   lock.l_start = place;
   lock.l_len = 1;
-  if (fcntl(memory_.fd(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 0;
+  if (fcntl(memory_.get(), F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 0;
   return lock.l_pid;
+}
+
+std::shared_ptr<Process> Segment::ProcessAt(int place) const {
+  const pid_t pid = PidOf(place);
+  if (pid == 0) return nullptr;
+  std::shared_ptr<Process> process = Process::Of(pid);
+  return PidOf(place) == pid ? process : nullptr;  // else that may be a later one
 }
 
 bool Segment::IsPresent(int place) const { return PidOf(place) != 0; }
@@ -187,14 +194,14 @@ Mapping Segment::Map(uint64_t offset, uint64_t bytes) const {
     errno = EINVAL;
     return {};
   }
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.fd(),
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.get(),
                         static_cast<off_t>(offset));
   return at == MAP_FAILED ? Mapping() : Mapping(at, bytes);
 }
 
 void Segment::Discard(uint64_t offset, uint64_t bytes) const {
   if (bytes == 0 || offset < FixedBytes(ranks_.size()) || offset > kFileBytes || bytes > kFileBytes - offset) return;
-  (void)fallocate(memory_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+  (void)fallocate(memory_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                   static_cast<off_t>(RoundUp(bytes, PageSize())));
 }
 

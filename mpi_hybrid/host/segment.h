@@ -13,11 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/host/affinity_table.h"
 #include "mpi_hybrid/host/bell.h"
 #include "mpi_hybrid/host/layout.h"
+#include "mpi_hybrid/host/process.h"
 
 namespace weft::mpi::host {
 
@@ -69,7 +70,7 @@ class Segment {
   void Settle();
   int places() const { return static_cast<int>(ranks_.size()); }
   int place() const { return place_; }
-  ProcessId ProcessAt(int place) const { return ranks_[static_cast<size_t>(place)]; }
+  ProcessId IdAt(int place) const { return ranks_[static_cast<size_t>(place)]; }
   // nullopt: `process` is not in the segment or has not joined (another host, another namespace, no memory, ...). The
   // answer is the same at all processes that have joined.
   std::optional<int> PlaceOf(ProcessId process) const;
@@ -79,6 +80,8 @@ class Segment {
   bool IsPresent(int place) const;
   // Its process id as this process sees it, from the kernel; 0: it is not present.
   pid_t PidOf(int place) const;
+  // That process, to be watched. Null: it is not present.
+  std::shared_ptr<Process> ProcessAt(int place) const;
   // This process no longer receives anything through the segment.
   void Leave();
   // This process lives, and is lost to the others, because its words were overwritten. any_gave_up: one of all is.
@@ -104,7 +107,7 @@ class Segment {
   void Discard(uint64_t offset, uint64_t bytes) const;
 
   // The descriptor of the memfd, for code that passes it on; this object keeps ownership.
-  int memory_descriptor() const { return memory_.fd(); }
+  int memory_descriptor() const { return memory_.get(); }
 
   // --- waking ---
   // A process that is about to sleep calls WillSleep, checks once more whether there is something to do, and sleeps in

@@ -29,8 +29,8 @@ bool SegmentServer::Listen(size_t guests) {
   name_ = NewNonce();
   const AbstractName name(kSegmentPrefix, name_);
   listener_ = Descriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return listener_ && bind(listener_.fd(), name.get(), name.length) == 0 &&
-         listen(listener_.fd(), static_cast<int>(most_guests_)) == 0;
+  return listener_ && bind(listener_.get(), name.get(), name.length) == 0 &&
+         listen(listener_.get(), static_cast<int>(most_guests_)) == 0;
 }
 
 bool SegmentServer::Start(const JobSecret& secret, std::vector<int> ranks, int memory) {
@@ -56,7 +56,7 @@ bool SegmentServer::Start(const JobSecret& secret, std::vector<int> ranks, int m
 
 void SegmentServer::Stop() {
   if (!std::exchange(runs_, false)) return;
-  eventfd_write(stop_.fd(), 1);
+  eventfd_write(stop_.get(), 1);
   pthread_join(thread_, nullptr);
   guests_.clear();
   listener_.Close();
@@ -70,8 +70,8 @@ void* SegmentServer::Run(void* host) {
 void SegmentServer::Serve() {
   std::vector<pollfd> fds;
   for (;;) {
-    fds.assign({{stop_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}});
-    for (const Guest& guest : guests_) fds.push_back({guest.socket.fd(), POLLIN, 0});
+    fds.assign({{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}});
+    for (const Guest& guest : guests_) fds.push_back({guest.socket.get(), POLLIN, 0});
     if (poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
     if (fds[0].revents != 0) return;
     // From behind, so that the places of those in front stay theirs.
@@ -85,8 +85,8 @@ void SegmentServer::Serve() {
 }
 
 void SegmentServer::Admit() {
-  Guest guest{Descriptor(AcceptOnListener(listener_.fd())), NewNonce()};
-  if (!guest.socket || !IsOfThisUser(guest.socket.fd())) {
+  Guest guest{Descriptor(AcceptOnListener(listener_.get())), NewNonce()};
+  if (!guest.socket || !IsOfThisUser(guest.socket.get())) {
     // Out of descriptors the kernel keeps the guest, and its poll would spin: whoever waits longest gives way.
     if (!guest.socket && IsShortage(errno)) {
       if (guests_.empty()) {
@@ -98,26 +98,26 @@ void SegmentServer::Admit() {
     }
     return;
   }
-  if (send(guest.socket.fd(), guest.challenge.data(), guest.challenge.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return;
+  if (send(guest.socket.get(), guest.challenge.data(), guest.challenge.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return;
   if (guests_.size() >= most_guests_) guests_.erase(guests_.begin());
   guests_.push_back(std::move(guest));
 }
 
 void SegmentServer::Answer(const Guest& guest) const {
   uint8_t bytes[GuestHello::kLength + 1];
-  const ssize_t got = recv(guest.socket.fd(), bytes, sizeof(bytes), MSG_DONTWAIT);
+  const ssize_t got = recv(guest.socket.get(), bytes, sizeof(bytes), MSG_DONTWAIT);
   if (got != static_cast<ssize_t>(GuestHello::kLength)) return;
   const std::span<const uint8_t, GuestHello::kLength> said(bytes, GuestHello::kLength);
   const auto hello = GuestHello::Read(*secret_, guest.challenge, said);
   pid_t pid = 0;
-  if (!hello || !IsOfThisUser(guest.socket.fd(), &pid)) return;
+  if (!hello || !IsOfThisUser(guest.socket.get(), &pid)) return;
   if (!std::binary_search(ranks_.begin(), ranks_.end(), hello->rank)) return;
   if (pid != hello->pid || hello->pid_namespace != PidNamespace()) {
     if (TraceEnabled()) Trace(Format("mpi: rank %d is of another pid namespace; no shared memory", hello->rank));
     return;
   }
   // A guest that takes nothing finds its connection ended.
-  (void)SendWithDescriptor(guest.socket.fd(), HostProof(*secret_, guest.challenge, said), memory_);
+  (void)SendWithDescriptor(guest.socket.get(), HostProof(*secret_, guest.challenge, said), memory_);
 }
 
 }  // namespace weft::mpi::host

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/job_secret.h"
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 
 namespace weft::mpi::host {
 

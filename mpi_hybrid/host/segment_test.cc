@@ -49,7 +49,7 @@ TEST_F(SegmentTest, ThoseWhoJoinedAreThereForAllAndNobodyElse) {
     EXPECT_EQ(one->PlaceOf(5), std::nullopt);
     EXPECT_EQ(one->PlaceOf(7), 2);
     EXPECT_EQ(one->PlaceOf(6), std::nullopt);
-    EXPECT_EQ(one->ProcessAt(2), 7);
+    EXPECT_EQ(one->IdAt(2), 7);
   }
 }
 
@@ -118,7 +118,7 @@ TEST_F(SegmentTest, NobodyCanMakeTheMemoryShorterOrLonger) {
 
 TEST_F(SegmentTest, MemoryThatCouldBeMadeShorterIsNotJoined) {
   Descriptor other(memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(ftruncate(other.fd(), static_cast<off_t>(FixedBytes(kRanks.size()))), 0);
+  ASSERT_EQ(ftruncate(other.get(), static_cast<off_t>(FixedBytes(kRanks.size()))), 0);
   EXPECT_EQ(Segment::Join(std::move(other), kRanks, 1, &why_), nullptr);
   EXPECT_EQ(Segment::Join(Descriptor(dup(STDOUT_FILENO)), kRanks, 1, &why_), nullptr);
   const std::vector<int> more = {1, 2, 3, 4, 5};

@@ -31,7 +31,7 @@ class AccumulateTurnTest : public testing::Test {
     if (child == 0) _exit(0);
     waitpid(child, nullptr, 0);
     host_.of(rank).control = control_;
-    host_.of(rank).process = HostProcess::Of(child);
+    host_.of(rank).process = host::Process::Of(child);
   }
   static ElementType Double() {
     ElementType type;

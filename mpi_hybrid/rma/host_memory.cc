@@ -31,7 +31,7 @@ bool HostMemory::Open() {
   if (MakeMemoryFile("weft-mpi-memory", kFileBytes, &fd) != 0) return false;
   Descriptor made(LeaveRoomForSelect(fd));
   cookie_ = NewNonce();
-  if (!IsToSpare(made.fd()) || pwrite(made.fd(), cookie_.data(), cookie_.size(), 0) != static_cast<ssize_t>(cookie_.size())) return false;
+  if (!IsToSpare(made.get()) || pwrite(made.get(), cookie_.data(), cookie_.size(), 0) != static_cast<ssize_t>(cookie_.size())) return false;
   file_ = std::move(made);
   process_ = getpid();
   next_ = PageSize();
@@ -39,8 +39,8 @@ bool HostMemory::Open() {
 }
 
 bool HostMemory::AddSpan(size_t bytes, bool for_many) {
-  if (!Open() || bytes > kFileBytes - next_ || ReserveMemory(file_.fd(), next_, bytes) != 0) return false;
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_.fd(), static_cast<off_t>(next_));
+  if (!Open() || bytes > kFileBytes - next_ || ReserveMemory(file_.get(), next_, bytes) != 0) return false;
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_.get(), static_cast<off_t>(next_));
   if (at == MAP_FAILED) return false;
   spans_.push_front({next_, for_many, host::Mapping(at, bytes), FreeSpace(reinterpret_cast<uintptr_t>(at), bytes)});
   next_ += bytes;
@@ -81,7 +81,7 @@ void HostMemory::Settle(Allocations::iterator allocation) {
   span->space.Give(allocation->first, bytes);
   const auto is_empty = [&span = span](const Mapped& other) { return other.for_many && &other != &*span && other.space.all_free(); };
   if (span->space.all_free() && (!span->for_many || std::any_of(spans_.begin(), spans_.end(), is_empty))) {
-    (void)fallocate(file_.fd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(span->at), static_cast<off_t>(span->mapping.size()));
+    (void)fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(span->at), static_cast<off_t>(span->mapping.size()));
     spans_.erase(span);
   }
   allocations_.erase(allocation);
@@ -99,7 +99,7 @@ bool HostMemory::Find(const void* memory, size_t bytes, Use* use) {
   const Mapped& span = *found.span;
   use->owner_ = this;
   use->allocation_ = allocation->first;
-  use->span_ = {file_.fd(), cookie_, span.at, span.mapping.size()};
+  use->span_ = {file_.get(), cookie_, span.at, span.mapping.size()};
   use->offset_ = address - reinterpret_cast<uintptr_t>(span.mapping.data());
   return true;
 }

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "base/job_secret.h"
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "mpi_hybrid/rma/free_space.h"
 #include "mpi_hybrid/rma/host_segment.h"
 #include "mpi_hybrid/host/segment.h"

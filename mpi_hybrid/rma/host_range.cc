@@ -122,7 +122,7 @@ Error HostRange::MakeNew(Comm& comm, std::vector<size_t> starts) {
   return {};
 }
 
-void HostRange::MayBeReused(std::vector<std::shared_ptr<HostProcess>> processes) {
+void HostRange::MayBeReused(std::vector<std::shared_ptr<host::Process>> processes) {
   // All decide alike.
   may_be_reused_ = true;
   for (size_t rank = 0; rank + 1 < range_.starts.size(); ++rank) may_be_reused_ &= bytes_of(static_cast<int>(rank)) <= RangeCache::kMostOfPart;

@@ -34,7 +34,7 @@ class HostRange {
 
   // The ranks have finished their use of it together, so that their next window may reuse it. `processes` are kept with
   // it.
-  void MayBeReused(std::vector<std::shared_ptr<HostProcess>> processes);
+  void MayBeReused(std::vector<std::shared_ptr<host::Process>> processes);
 
   // Called by MPI_Finalize. Unmaps the ranges that were kept.
   static void Close();

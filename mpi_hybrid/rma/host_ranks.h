@@ -6,7 +6,7 @@
 
 #include "mpi_hybrid/rma/bell.h"
 #include "mpi_hybrid/rma/control_block.h"
-#include "mpi_hybrid/rma/host_process.h"
+#include "mpi_hybrid/host/process.h"
 #include "mpi_hybrid/rma/host_segment.h"
 
 namespace weft::mpi::rma {
@@ -18,7 +18,7 @@ class HostRanks {
   struct One {
     HostSegment segment;  // of other processes
     ControlBlock control;  // none: the rank is not reached through memory
-    std::shared_ptr<HostProcess> process;  // null: this process
+    std::shared_ptr<host::Process> process;  // null: this process
     std::shared_ptr<Bell> bell;
     std::atomic<bool> ended{false};  // once true, it stays true; publishes nothing
   };

@@ -244,7 +244,7 @@ Error RdmaWindow::Free() {
   }
   LeaveService();
   if (error.ok() && range_ && overwritten_.empty()) {
-    std::vector<std::shared_ptr<HostProcess>> processes;
+    std::vector<std::shared_ptr<host::Process>> processes;
     for (size_t rank = 0; rank < peers_.size(); ++rank) processes.push_back(host_.of(static_cast<int>(rank)).process);
     range_.MayBeReused(std::move(processes));
   }

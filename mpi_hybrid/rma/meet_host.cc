@@ -117,7 +117,7 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
   const size_t control = ControlBlock::Bytes(comm->size());
   size_t bytes;
   // Before the proofs: what they prove of the number holds for that process, if it is there behind them.
-  std::shared_ptr<HostProcess> process = HostProcess::Of(card.pid);
+  std::shared_ptr<host::Process> process = host::Process::Of(card.pid);
   uint8_t* const at = MapOf(card, rank, &bytes);
   if (at == nullptr) return false;
   const ControlBlock found(at, comm->size());
@@ -128,7 +128,8 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
     reached = card.memory_at != 0 || card.size == 0;
     peer.local = at + card.memory_at;
   } else if (reached && flavor == MPI_WIN_FLAVOR_CREATE) {
-    peer.private_memory = ProcessMemory::Of(card.pid, card.mark, card.control_address, card.cookie);
+    peer.private_memory = ProcessMemory::Of({.pid = card.pid, .mark = card.mark, .cookie_address = card.control_address, .cookie = card.cookie},
+                                            ProcessMemory::Access::kReadAndWrite);
     if (peer.of_host) peer.to_map = std::make_unique<HostMemory::Span>(card.span);
     if (peer.private_memory == nullptr && peer.to_map != nullptr) MapMemory(peer, card.pid);
     reached = peer.private_memory != nullptr || peer.mapped != nullptr;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi_hybrid/rma/host_process.h"
+#include "mpi_hybrid/host/process.h"
 #include "mpi_hybrid/host/segment.h"
 
 namespace weft::mpi::rma {
@@ -35,7 +35,7 @@ class RangeCache {
     std::vector<size_t> starts;  // of the parts, by rank, and the end
     host::Mapping mapping;
     // the owners of the parts; the next window need not find them again
-    std::vector<std::shared_ptr<HostProcess>> processes;
+    std::vector<std::shared_ptr<host::Process>> processes;
   };
   using Ranges = std::vector<Range>;
 

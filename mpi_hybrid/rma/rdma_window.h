@@ -18,7 +18,7 @@
 #include "mpi_hybrid/rma/link.h"
 #include "mpi_hybrid/rma/noted_locks.h"
 #include "mpi_hybrid/rma/parcel.h"
-#include "mpi_hybrid/rma/process_memory.h"
+#include "mpi_hybrid/rma/process_copy.h"
 #include "mpi_hybrid/rma/shared_segment.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/window.h"
@@ -90,7 +90,7 @@ class RdmaWindow final : public Window {
     // the kernel.
     bool here = false;
     uint8_t* local = nullptr;
-    std::unique_ptr<ProcessMemory> private_memory;
+    std::shared_ptr<ProcessMemory> private_memory;
     // Memory of MPI_Alloc_mem, which others may map. This process maps it at its first operation. `to_map`: where it
     // is; null after that.
     bool of_host = false;

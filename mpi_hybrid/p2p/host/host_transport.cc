@@ -71,12 +71,16 @@ void HostTransport::Open(Link& link, int place) {
                                         .its_stay = card.stays};
   auto peer = std::make_unique<Peer>(*this, link, place, memory);
   const uint32_t state = card.state.load(std::memory_order_acquire);
-  if (state != PlaceCard::kHere || !peer->process.Open(loop_, segment_, place)) {
-    return engine_.OnGone(process, /*left=*/state == PlaceCard::kLeft);
-  }
+  std::shared_ptr<Process> its = state == PlaceCard::kHere ? segment_.ProcessAt(place) : nullptr;
+  if (its == nullptr) return engine_.OnGone(process, /*left=*/state == PlaceCard::kLeft);
   PlaceCard copy;
   std::memcpy(copy.cookie, card.cookie, sizeof(copy.cookie));
-  if (in_place_from_ != kNeverInPlace && peer->process.TryToRead(card.mark, card.cookie_address, copy.cookie)) peer->connection.set_reads_memory();
+  if (in_place_from_ != kNeverInPlace) {
+    peer->memory = ProcessMemory::Of({.pid = its->pid(), .mark = card.mark, .cookie_address = card.cookie_address, .cookie = copy.cookie},
+                                     ProcessMemory::Access::kRead);
+  }
+  if (peer->memory != nullptr) peer->connection.set_reads_memory();
+  peer->watch.Begin(loop_, std::move(its));
   const size_t at = static_cast<size_t>(process);
   if (at >= peers_.size()) peers_.resize(at + 1);
   peers_[at] = std::move(peer);
@@ -99,7 +103,7 @@ void HostTransport::AnswerKnocks() {
     uint64_t callers = card.callers[place / 64].exchange(0);
     for (int i = place; callers != 0; ++i, callers >>= 1) {
       if ((callers & 1) == 0 || i >= segment_.places() || i == segment_.place()) continue;
-      const ProcessId process = segment_.ProcessAt(i);
+      const ProcessId process = segment_.IdAt(i);
       if (!segment_.PlaceOf(process) || PeerOf(process) != nullptr) continue;
       Link& link = engine_.LinkTo(process);
       if (!link.is_gone()) Open(link, i);
@@ -114,7 +118,7 @@ void HostTransport::AnswerKnocks() {
   if (!segment_.any_gave_up()) [[likely]] return;
   for (int place = 0; place < segment_.places(); ++place) {
     if (CardOf(place).state.load(std::memory_order_acquire) != PlaceCard::kOverwritten || place == segment_.place()) continue;
-    const ProcessId process = segment_.ProcessAt(place);
+    const ProcessId process = segment_.IdAt(place);
     if (segment_.PlaceOf(process) && PeerOf(process) == nullptr) engine_.OnGone(process, /*left=*/false);
   }
 }
@@ -140,7 +144,7 @@ bool HostTransport::Poll() {
   if (++polls_ % kLoopEvery == 0 && !open_.empty()) moved |= loop_.Dispatch(0);
   for (size_t i = 0; i < open_.size(); ++i) {
     Peer& peer = *open_[i];
-    if (peer.process.is_dead()) peer.connection.OnPeerGone(/*is_dead=*/true);
+    if (peer.watch.is_dead()) peer.connection.OnPeerGone(/*is_dead=*/true);
     moved |= peer.connection.Read();
     if (peer.connection.is_blocked() || peer.connection.has_pending_end()) moved |= peer.connection.Write();
   }
@@ -165,7 +169,9 @@ bool HostTransport::DropLost() {
 }
 
 ssize_t HostTransport::ReadPeer(HostConnection& connection, std::span<const iovec> to, uint64_t from, size_t bytes) {
-  return PeerWith(connection).process.Read(to, from, bytes);
+  Peer& peer = PeerWith(connection);
+  const size_t got = peer.memory == nullptr ? 0 : peer.memory->ReadSome(to, from, bytes);
+  return got == 0 && peer.watch.Asks() ? -1 : static_cast<ssize_t>(got);
 }
 
 bool HostTransport::StaysForLongData() {
@@ -185,7 +191,7 @@ bool HostTransport::Arm() {
   segment_.WillSleep();
   if (HasKnock() || !lost_.empty()) return false;
   return std::all_of(open_.begin(), open_.end(), [](Peer* peer) {
-    return !peer->process.is_dead() && peer->connection.Arm();
+    return !peer->watch.is_dead() && peer->connection.Arm();
   });
 }
 
@@ -210,7 +216,7 @@ void HostTransport::OnTime(Clock::time_point now) {
   look_at_ = now + kLookEvery;
   for (size_t i = 0; i < open_.size(); ++i) {  // what they have sent may open others
     Peer& peer = *open_[i];
-    if (!peer.process.has_descriptor() && peer.process.Look()) peer.connection.OnPeerGone(/*is_dead=*/true);
+    if (!peer.watch.has_descriptor() && peer.watch.Asks()) peer.connection.OnPeerGone(/*is_dead=*/true);
   }
   DropLost();
   if (const std::string overwritten = FindOverwritten(); !overwritten.empty()) [[unlikely]] {
@@ -230,7 +236,7 @@ std::string HostTransport::Overwritten() const {
 void HostTransport::GiveUp() {
   End(PlaceCard::kOverwritten);
   for (int place = 0; place < segment_.places(); ++place) {
-    const ProcessId process = segment_.ProcessAt(place);
+    const ProcessId process = segment_.IdAt(place);
     if (place != segment_.place() && segment_.PlaceOf(process)) engine_.OnGone(process, /*left=*/false);
   }
 }
@@ -269,7 +275,7 @@ void HostTransport::End(PlaceCard::State state) {
     if (calls || state == PlaceCard::kOverwritten) told.push_back(place);
   }
   for (const int place : told) {
-    if (place != segment_.place() && segment_.PlaceOf(segment_.ProcessAt(place))) Knock(place);
+    if (place != segment_.place() && segment_.PlaceOf(segment_.IdAt(place))) Knock(place);
   }
 }
 

@@ -10,14 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/p2p/device/transport.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/host/cells.h"
-#include "mpi_hybrid/p2p/host/peer_process.h"
+#include "mpi_hybrid/p2p/host/death_watch.h"
 #include "mpi_hybrid/p2p/host/host_connection.h"
+#include "mpi_hybrid/host/process_memory.h"
 #include "mpi_hybrid/host/segment.h"
 #include "mpi_hybrid/host/own_words.h"
 
@@ -75,7 +76,8 @@ class HostTransport final : public Transport, HostConnection::Owner, EventLoop::
     Peer(HostTransport& owner, Link& link, int place, const HostConnection::Memory& memory)
         : connection(owner, link, place, memory, owner.in_place_from_, owner.staging_) {}
 
-    PeerProcess process;
+    DeathWatch watch;
+    std::shared_ptr<ProcessMemory> memory;  // null: this process does not read it
     HostConnection connection;
   };
 

@@ -2,7 +2,7 @@
 #define MPI_HYBRID_P2P_IMPI_ENTER_JOB_H_
 
 #include "impi/entry/welcome.h"
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/job.h"
 

@@ -13,7 +13,7 @@
 
 #include "impi/job/ranks.h"
 #include "impi/message/endpoint.h"
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/p2p/device/transport.h"
 #include "mpi_hybrid/p2p/engine/engine.h"

@@ -60,7 +60,7 @@ class Agents {
   }
   // While it pauses: the agent's own words to a process.
   void Say(size_t rank, std::span<const uint8_t> bytes) {
-    EXPECT_EQ(write(sockets_[rank]->fd.fd(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+    EXPECT_EQ(write(sockets_[rank]->fd.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   }
   std::atomic<int> finis = 0;
   std::atomic<size_t> routed = 0, data_packets = 0;
@@ -76,7 +76,7 @@ class Agents {
     for (;;) {
       std::vector<pollfd> fds{{stop_[0], POLLIN, 0}};
       for (const auto& socket : sockets_) {
-        fds.push_back({socket->fd.fd(), static_cast<short>(POLLIN | (socket->out.empty() ? 0 : POLLOUT)), 0});
+        fds.push_back({socket->fd.get(), static_cast<short>(POLLIN | (socket->out.empty() ? 0 : POLLOUT)), 0});
       }
       poll(fds.data(), fds.size(), -1);
       if (fds[0].revents != 0) return;
@@ -85,14 +85,14 @@ class Agents {
       }
       for (const auto& socket : sockets_) {
         if (!socket->fd || socket->out.empty()) continue;
-        const ssize_t wrote = send(socket->fd.fd(), socket->out.data(), socket->out.size(), MSG_NOSIGNAL);
+        const ssize_t wrote = send(socket->fd.get(), socket->out.data(), socket->out.size(), MSG_NOSIGNAL);
         if (wrote > 0) socket->out.erase(socket->out.begin(), socket->out.begin() + wrote);
       }
     }
   }
   void Read(Socket& socket) {
     std::array<uint8_t, 65536> block;
-    const ssize_t got = recv(socket.fd.fd(), block.data(), block.size(), 0);
+    const ssize_t got = recv(socket.fd.get(), block.data(), block.size(), 0);
     if (got <= 0) return socket.fd.Close();
     ByteSpan bytes(block.data(), static_cast<size_t>(got));
     while (!bytes.empty()) {

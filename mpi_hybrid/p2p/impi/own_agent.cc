@@ -49,8 +49,8 @@ OwnAgent::OwnAgent(const ImpiWorld& world, Descriptor impirun, std::map<impi::Ho
 
 void OwnAgent::Start(EventLoop& loop, EventLoop::Handler& handler) {
   handler_ = &handler;
-  registration_ = EventLoop::Registration(loop, impirun_.fd(), EPOLLIN, *this);
-  for (Host& host : hosts_) host.registration = EventLoop::Registration(loop, host.socket.fd(), EPOLLIN, handler);
+  registration_ = EventLoop::Registration(loop, impirun_.get(), EPOLLIN, *this);
+  for (Host& host : hosts_) host.registration = EventLoop::Registration(loop, host.socket.get(), EPOLLIN, handler);
 }
 
 // --- in ---
@@ -95,7 +95,7 @@ void OwnAgent::ReadHosts() {
   std::array<pollfd, 64> asked;
   for (size_t first = 0; first < hosts_.size(); first += asked.size()) {
     const size_t count = std::min(asked.size(), hosts_.size() - first);
-    for (size_t i = 0; i < count; ++i) asked[i] = {hosts_[first + i].over ? -1 : hosts_[first + i].socket.fd(), POLLIN, 0};
+    for (size_t i = 0; i < count; ++i) asked[i] = {hosts_[first + i].over ? -1 : hosts_[first + i].socket.get(), POLLIN, 0};
     if (poll(asked.data(), count, 0) <= 0) continue;
     for (size_t i = 0; i < count; ++i) {
       if (asked[i].revents != 0) Read(hosts_[first + i]);
@@ -105,7 +105,7 @@ void OwnAgent::ReadHosts() {
 
 void OwnAgent::Read(Host& host) {
   if (host.over || !agent_.MayRead(host.rank)) return;
-  const ssize_t got = recv(host.socket.fd(), block_.data(), block_.size(), MSG_DONTWAIT);
+  const ssize_t got = recv(host.socket.get(), block_.data(), block_.size(), MSG_DONTWAIT);
   if (got < 0 && (IsNothing(errno) || IsPassing(errno))) return;
   if (got > 0) return agent_.OnBytes(host.rank, ByteSpan(block_).first(static_cast<size_t>(got)), Clock::now());
   host.over = true;
@@ -157,7 +157,7 @@ void OwnAgent::Write(Host& host) {
     msghdr message{};
     message.msg_iov = pieces.data();
     message.msg_iovlen = count;
-    const ssize_t wrote = sendmsg(host.socket.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    const ssize_t wrote = sendmsg(host.socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (wrote >= 0) {
       agent_.Wrote(host.rank, static_cast<size_t>(wrote), Clock::now());
       continue;
@@ -193,7 +193,7 @@ void OwnAgent::OnReady(uint32_t events) {
 void OwnAgent::LookAtImpirun() {
   if (ended_) return;
   char nothing;
-  const ssize_t got = recv(impirun_.fd(), &nothing, sizeof nothing, MSG_DONTWAIT);
+  const ssize_t got = recv(impirun_.get(), &nothing, sizeof nothing, MSG_DONTWAIT);
   if (got < 0 && IsNothing(errno)) return;
   ended_ = true;
   registration_.End();
@@ -215,7 +215,7 @@ bool OwnAgent::CheckEnd() {
 // A few bytes, the only ones on this socket; if impirun is gone, nobody needs them.
 void OwnAgent::Say(const impi::Command& command) {
   const impi::Bytes bytes = command.Serialize();
-  (void)!send(impirun_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)!send(impirun_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void OwnAgent::Close() {

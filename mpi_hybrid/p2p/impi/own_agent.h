@@ -14,7 +14,7 @@
 
 #include "impi/agent/agent.h"
 #include "impi/job/ranks.h"
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/p2p/impi/packet_stream.h"
 

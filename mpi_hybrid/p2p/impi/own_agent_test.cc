@@ -124,7 +124,7 @@ class OwnAgentTest : public ::testing::Test, EventLoop::Handler {
   std::optional<impi::Command> Report(int of) const {
     impi::CommandReader reader(impi::kLongestReport);
     std::vector<uint8_t> block(65536);
-    const ssize_t got = recv(ends_[static_cast<size_t>(of)]->impirun.fd(), block.data(), block.size(), MSG_DONTWAIT);
+    const ssize_t got = recv(ends_[static_cast<size_t>(of)]->impirun.get(), block.data(), block.size(), MSG_DONTWAIT);
     if (got <= 0) return std::nullopt;
     reader.Append({block.data(), static_cast<size_t>(got)});
     return reader.NextCommand();

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 
 namespace weft::mpi {

@@ -61,7 +61,7 @@ void EventLoop::Control(int operation, int fd, uint32_t events, uint64_t key) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = key;
-  const int result = epoll_ctl(epoll_.fd(), operation, fd, &event);
+  const int result = epoll_ctl(epoll_.get(), operation, fd, &event);
   WEFT_CHECK(result == 0 || operation == EPOLL_CTL_DEL);
 }
 
@@ -76,17 +76,17 @@ bool EventLoop::Open() {
   if (!wake_) return false;
   epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_) return false;
-  Control(EPOLL_CTL_ADD, wake_.fd(), EPOLLIN, kWake);
+  Control(EPOLL_CTL_ADD, wake_.get(), EPOLLIN, kWake);
   return true;
 }
 
 void EventLoop::Wake() {
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(wake_.fd(), &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
 }
 
 int EventLoop::Wait(epoll_event* events, int most, int timeout_ms) const {
-  return epoll_wait(epoll_.fd(), events, most, timeout_ms);
+  return epoll_wait(epoll_.get(), events, most, timeout_ms);
 }
 
 void EventLoop::Tell(const epoll_event& event) {
@@ -108,7 +108,7 @@ bool EventLoop::Sleep(int timeout_ms) {
   for (int i = 0; i < count; ++i) {
     if (events[i].data.u64 == kWake) {
       uint64_t wakes;
-      [[maybe_unused]] const ssize_t got = read(wake_.fd(), &wakes, sizeof(wakes));
+      [[maybe_unused]] const ssize_t got = read(wake_.get(), &wakes, sizeof(wakes));
     }
     Tell(events[i]);
   }

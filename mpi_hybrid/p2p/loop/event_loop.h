@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 
 namespace weft::mpi {
 

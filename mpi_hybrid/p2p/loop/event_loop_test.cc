@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 
 namespace weft::mpi {
 namespace {
@@ -55,7 +55,7 @@ class EventLoopTest : public testing::Test {
 TEST_F(EventLoopTest, AHandlerHearsOfWhatItAskedForUntilItsRegistrationEnds) {
   const Descriptor descriptor = Ready();
   CallingHandler handler;
-  EventLoop::Registration registration(loop_, descriptor.fd(), EPOLLIN, handler);
+  EventLoop::Registration registration(loop_, descriptor.get(), EPOLLIN, handler);
   EXPECT_TRUE(loop_.Dispatch(0));
   EXPECT_EQ(handler.last, static_cast<uint32_t>(EPOLLIN));
   registration.SetEvents(EPOLLIN | EPOLLOUT);
@@ -81,14 +81,14 @@ TEST_F(EventLoopTest, AnEventOfARegistrationThatEndedTellsNobody) {
   CallingHandler handlers[2] = {CallingHandler([&] {
                                   ++calls;
                                   registrations[1].End();
-                                  successor = {loop_, third.fd(), EPOLLIN, never};
+                                  successor = {loop_, third.get(), EPOLLIN, never};
                                 }),
                                 CallingHandler([&] {
                                   ++calls;
                                   registrations[0].End();
-                                  successor = {loop_, third.fd(), EPOLLIN, never};
+                                  successor = {loop_, third.get(), EPOLLIN, never};
                                 })};
-  for (int i = 0; i < 2; ++i) registrations[i] = {loop_, descriptors[i].fd(), EPOLLIN, handlers[i]};
+  for (int i = 0; i < 2; ++i) registrations[i] = {loop_, descriptors[i].get(), EPOLLIN, handlers[i]};
   EXPECT_TRUE(loop_.Dispatch(0));
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(never.calls, 0);
@@ -98,7 +98,7 @@ TEST_F(EventLoopTest, AHandlerMayEndItself) {
   const Descriptor descriptor = Ready();
   EventLoop::Registration registration;
   CallingHandler handler([&] { registration.End(); });
-  registration = {loop_, descriptor.fd(), EPOLLIN, handler};
+  registration = {loop_, descriptor.get(), EPOLLIN, handler};
   EXPECT_TRUE(loop_.Dispatch(0));
   EXPECT_FALSE(loop_.Dispatch(0));
   EXPECT_EQ(handler.calls, 1);
@@ -106,17 +106,17 @@ TEST_F(EventLoopTest, AHandlerMayEndItself) {
 
 TEST_F(EventLoopTest, AForeignDescriptorThatIsReadyMovesNothing) {
   const Descriptor descriptor = Ready();
-  loop_.Watch(descriptor.fd());
+  loop_.Watch(descriptor.get());
   EXPECT_FALSE(loop_.Dispatch(0)) << "a wait would go on polling, and keep the processor from others";
-  loop_.Unwatch(descriptor.fd());
+  loop_.Unwatch(descriptor.get());
 }
 
 TEST_F(EventLoopTest, AForeignDescriptorEndsASleepWhileItIsReady) {
   const Descriptor descriptor = Ready();
-  loop_.Watch(descriptor.fd());
+  loop_.Watch(descriptor.get());
   EXPECT_TRUE(loop_.Sleep(600'000));
   EXPECT_TRUE(loop_.Sleep(600'000)) << "its owner has not seen to it";
-  loop_.Unwatch(descriptor.fd());
+  loop_.Unwatch(descriptor.get());
   EXPECT_FALSE(loop_.Sleep(1));
 }
 

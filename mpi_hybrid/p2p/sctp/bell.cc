@@ -14,12 +14,12 @@ void Bell::Ring(uint64_t what) {
     if (rang_.exchange(true, std::memory_order_release)) return;
   }
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(event_.fd(), &one, sizeof(one));
+  [[maybe_unused]] const ssize_t written = write(event_.get(), &one, sizeof(one));
 }
 
 std::vector<uint64_t> Bell::Take() {
   uint64_t times;
-  [[maybe_unused]] const ssize_t got = read(event_.fd(), &times, sizeof(times));
+  [[maybe_unused]] const ssize_t got = read(event_.get(), &times, sizeof(times));
   const std::lock_guard lock(mutex_);
   rang_.store(false, std::memory_order_release);
   return std::exchange(what_, {});

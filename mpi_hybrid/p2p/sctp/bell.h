@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "transport/network.h"
 #include "transport/sctp/sctp.h"
 
@@ -20,7 +20,7 @@ namespace weft::mpi {
 class Bell {
  public:
   Bell();
-  int fd() const { return event_.fd(); }  // an eventfd; -1: no descriptor was available
+  int fd() const { return event_.get(); }  // an eventfd; -1: no descriptor was available
 
   void Ring(uint64_t what);
   bool rang() const { return rang_.load(std::memory_order_acquire); }

@@ -48,7 +48,7 @@ class Attempt final : EventLoop::Handler {
         socket_(std::move(socket)),
         about_(hello),
         give_up_at_(give_up_at),
-        registration_(loop, socket_.fd(), EPOLLIN, *this) {}
+        registration_(loop, socket_.get(), EPOLLIN, *this) {}
 
   ProcessId process() const { return process_; }
   // The peer has received our greeting, and may have accepted it.

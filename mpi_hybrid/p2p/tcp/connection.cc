@@ -140,7 +140,7 @@ void Connection::EndOutput() {
 }
 
 void Connection::LookForPeer(EventLoop::Clock::time_point now) {
-  if (peer_.Look(socket_.fd(), now)) socket_.Shutdown();
+  if (peer_.Look(socket_.get(), now)) socket_.Shutdown();
 }
 
 void Connection::RaiseLowWater() {

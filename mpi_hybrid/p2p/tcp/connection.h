@@ -43,7 +43,7 @@ class Connection final : EventLoop::Handler {
         staging_(staging),
         socket_(std::move(socket)),
         cork_(corks, socket_),
-        registration_(loop, socket_.fd(), EPOLLIN, *this) {}
+        registration_(loop, socket_.get(), EPOLLIN, *this) {}
 
   Link& link() const { return link_; }
 

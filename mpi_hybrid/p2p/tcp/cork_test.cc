@@ -38,10 +38,10 @@ class CorkTest : public ::testing::Test {
   std::string Arrives(size_t bytes) {
     std::string all;
     while (all.size() < bytes) {
-      pollfd readable = {far_.fd(), POLLIN, 0};
+      pollfd readable = {far_.get(), POLLIN, 0};
       if (poll(&readable, 1, kPatienceMs) != 1) break;
       std::string some(bytes - all.size(), 0);
-      const ssize_t got = recv(far_.fd(), some.data(), some.size(), 0);
+      const ssize_t got = recv(far_.get(), some.data(), some.size(), 0);
       if (got <= 0) break;
       all.append(some, 0, static_cast<size_t>(got));
     }

@@ -34,8 +34,8 @@ Socket Socket::Listen(const transport::SocketAddress& address) {
   // Where the system's default is otherwise (net.ipv6.bindv6only), IPv4 comes to the wildcard of IPv6 all the same.
   const int off = 0;
   if (address.family() == AF_INET6 && address.is_wildcard())
-    setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  if (bind(socket.fd(), address.get(), address.length()) != 0 || listen(socket.fd(), kBacklog) != 0) {
+    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  if (bind(socket.get(), address.get(), address.length()) != 0 || listen(socket.get(), kBacklog) != 0) {
     const int error = errno;
     socket.Close();
     errno = error;
@@ -51,8 +51,8 @@ Socket Socket::ListenEverywhere() {
 Socket Socket::StartConnect(const transport::SocketAddress& address) {
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return socket;
-  Configure(socket.fd());
-  if (connect(socket.fd(), address.get(), address.length()) != 0 && errno != EINPROGRESS && errno != EINTR) {
+  Configure(socket.get());
+  if (connect(socket.get(), address.get(), address.length()) != 0 && errno != EINPROGRESS && errno != EINTR) {
     const int error = errno;
     socket.Close();
     errno = error;
@@ -61,39 +61,39 @@ Socket Socket::StartConnect(const transport::SocketAddress& address) {
 }
 
 Socket Socket::Accept() const {
-  Socket socket(AcceptOnListener(fd()));
-  if (socket) Configure(socket.fd());
+  Socket socket(AcceptOnListener(get()));
+  if (socket) Configure(socket.get());
   return socket;
 }
 
 int Socket::ConnectError() const {
   int error = 0;
   socklen_t length = sizeof(error);
-  return getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+  return getsockopt(get(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
 }
 
-bool Socket::IsConnected() const { return transport::SocketAddress::Peer(fd()).family() != AF_UNSPEC; }
+bool Socket::IsConnected() const { return transport::SocketAddress::Peer(get()).family() != AF_UNSPEC; }
 
-transport::SocketAddress Socket::LocalAddress() const { return transport::SocketAddress::Local(fd()); }
+transport::SocketAddress Socket::LocalAddress() const { return transport::SocketAddress::Local(get()); }
 
 std::string Socket::PeerName() const {
-  const transport::SocketAddress peer = transport::SocketAddress::Peer(fd());
+  const transport::SocketAddress peer = transport::SocketAddress::Peer(get());
   return peer.family() != AF_UNSPEC ? peer.ToString() : "an unknown address";
 }
 
 void Socket::SetLowWater(size_t bytes) const {
   const int value = static_cast<int>(bytes);
-  setsockopt(fd(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+  setsockopt(get(), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
 }
 
-void Socket::ShutdownWrite() const { shutdown(fd(), SHUT_WR); }
-void Socket::Shutdown() const { shutdown(fd(), SHUT_RDWR); }
+void Socket::ShutdownWrite() const { shutdown(get(), SHUT_WR); }
+void Socket::Shutdown() const { shutdown(get(), SHUT_RDWR); }
 
 ssize_t Socket::Read(std::span<const iovec> into) const {
   ssize_t bytes;
   do {
-    bytes = into.size() == 1 ? recv(fd(), into[0].iov_base, into[0].iov_len, MSG_DONTWAIT)
-                             : readv(fd(), into.data(), static_cast<int>(into.size()));
+    bytes = into.size() == 1 ? recv(get(), into[0].iov_base, into[0].iov_len, MSG_DONTWAIT)
+                             : readv(get(), into.data(), static_cast<int>(into.size()));
   } while (bytes < 0 && errno == EINTR);
   return bytes < 0 ? -errno : bytes;
 }
@@ -104,7 +104,7 @@ ssize_t Socket::Write(std::span<const iovec> from) const {
   message.msg_iovlen = from.size();
   ssize_t bytes;
   do {
-    bytes = sendmsg(fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    bytes = sendmsg(get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   } while (bytes < 0 && errno == EINTR);
   return bytes < 0 ? -errno : bytes;
 }

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 #include "transport/socket_address.h"
 
 namespace weft::mpi {

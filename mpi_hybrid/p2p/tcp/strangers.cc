@@ -20,7 +20,7 @@ constexpr auto kTellOfStrangersAgain = std::chrono::seconds(10);
 void Strangers::Listen(Socket listener) {
   listener_ = std::move(listener);
   Reserve();
-  registration_ = {loop_, listener_.fd(), EPOLLIN, *this};
+  registration_ = {loop_, listener_.get(), EPOLLIN, *this};
 }
 
 void Strangers::Close() {
@@ -86,7 +86,7 @@ Strangers::Stranger::Stranger(Strangers& whose, Socket socket, Clock::time_point
     : owner(whose),
       visitor{.socket = std::move(socket)},
       since(now),
-      registration(whose.loop_, visitor.socket.fd(), EPOLLIN, *this) {}
+      registration(whose.loop_, visitor.socket.get(), EPOLLIN, *this) {}
 
 void Strangers::Take(Socket socket, Clock::time_point now) {
   Stranger& stranger = strangers_.emplace_back(*this, std::move(socket), now);

@@ -113,7 +113,7 @@ void TcpTransport::OnLost(Connection& connection) {
 }
 
 void TcpTransport::Open(Link& link, Socket socket, uint64_t window) {
-  if (short_buffers_) transport::BoundSendBufferOnOneHost(socket.fd());
+  if (short_buffers_) transport::BoundSendBufferOnOneHost(socket.get());
   const size_t at = static_cast<size_t>(link.peer());
   if (at >= connections_.size()) connections_.resize(at + 1);
   connections_[at] = std::make_unique<Connection>(static_cast<Connection::Owner&>(*this), loop_, corks_, link, std::move(socket), staging_);

@@ -94,17 +94,17 @@ class TcpTransportTest : public JobTest {
     ASSERT_TRUE(PollUntil([&] { return static_cast<bool>(*connection = listener.Accept()); }));
     uint8_t challenge[Challenge::kLength], hello[Hello::kLength], answer[Answer::kLength];
     Challenge::Write(NewNonce(), LoopbackName(0), challenge);
-    ASSERT_EQ(send(connection->fd(), challenge, sizeof(challenge), 0), static_cast<ssize_t>(sizeof(challenge)));
+    ASSERT_EQ(send(connection->get(), challenge, sizeof(challenge), 0), static_cast<ssize_t>(sizeof(challenge)));
     size_t have = 0;
     ASSERT_TRUE(PollUntil([&] {
-      const ssize_t got = recv(connection->fd(), hello + have, sizeof(hello) - have, MSG_DONTWAIT);
+      const ssize_t got = recv(connection->get(), hello + have, sizeof(hello) - have, MSG_DONTWAIT);
       if (got > 0) have += static_cast<size_t>(got);
       return have == sizeof(hello);
     }));
     const JobSecret secret = *JobSecret::FromHex(kSecret);
     ASSERT_TRUE(Hello::IsProven(secret, challenge, hello));
     Answer{.window = 100000, .kind = kind}.Write(secret, challenge, hello, answer);
-    ASSERT_EQ(send(connection->fd(), answer, sizeof(answer), 0), static_cast<ssize_t>(sizeof(answer)));
+    ASSERT_EQ(send(connection->get(), answer, sizeof(answer), 0), static_cast<ssize_t>(sizeof(answer)));
   }
   void ExpectDropped(int fd) {
     EXPECT_TRUE(PollUntil([&] {
@@ -281,7 +281,7 @@ TEST_F(TcpTransportTest, ARankWhosePortIsAnotherJobsByNowIsDead) {
   ASSERT_TRUE(PollUntil([&] { return static_cast<bool>(connection = listener.Accept()); }));
   uint8_t challenge[Challenge::kLength];
   Challenge::Write(NewNonce(), {.job = Bond::Of(JobSecret::Random()).id, .rank = 0}, challenge);
-  ASSERT_EQ(send(connection.fd(), challenge, sizeof(challenge), 0), static_cast<ssize_t>(sizeof(challenge)));
+  ASSERT_EQ(send(connection.get(), challenge, sizeof(challenge), 0), static_cast<ssize_t>(sizeof(challenge)));
   ASSERT_TRUE(PollUntil([&] { return receive->complete; }));
   EXPECT_EQ(receive->error.mpi_class(), MPIX_ERR_PROC_FAILED);
   receive->Release();
@@ -297,9 +297,9 @@ TEST_F(TcpTransportTest, WhatIsNoChallengeIsLeftAtOnce) {
   at(1).device.ConnectToAwaited();
   Socket connection;
   ASSERT_TRUE(PollUntil([&] { return static_cast<bool>(connection = listener.Accept()); }));
-  ASSERT_EQ(send(connection.fd(), "220 mail\r\n", 10, 0), 10);
+  ASSERT_EQ(send(connection.get(), "220 mail\r\n", 10, 0), 10);
   uint8_t byte;
-  EXPECT_TRUE(PollUntil([&] { return recv(connection.fd(), &byte, 1, MSG_DONTWAIT) == 0; }));
+  EXPECT_TRUE(PollUntil([&] { return recv(connection.get(), &byte, 1, MSG_DONTWAIT) == 0; }));
   EXPECT_FALSE(receive->complete) << "nobody is dead for it";
   EXPECT_TRUE(receive->Cancel().ok());
   receive->Release();
@@ -376,7 +376,7 @@ TEST(SocketTest, ConnectionsNoticeByThemselvesThatTheOtherHostIsGone) {
   for (const Socket* socket : {&connected, static_cast<const Socket*>(&accepted)}) {
     int on = 0;
     socklen_t length = sizeof(on);
-    ASSERT_EQ(getsockopt(socket->fd(), SOL_SOCKET, SO_KEEPALIVE, &on, &length), 0);
+    ASSERT_EQ(getsockopt(socket->get(), SOL_SOCKET, SO_KEEPALIVE, &on, &length), 0);
     EXPECT_EQ(on, 1);
   }
 }

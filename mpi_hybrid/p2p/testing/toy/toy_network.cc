@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "mpi_hybrid/core/descriptor.h"
+#include "base/descriptor.h"
 
 namespace weft::mpi::testing {
 
@@ -24,7 +24,7 @@ class ToyTransport final : public Transport, EventLoop::Handler {
 
   Error Start() override {
     doorbell_ = Descriptor(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    registration_ = {loop_, doorbell_.fd(), EPOLLIN, *this};
+    registration_ = {loop_, doorbell_.get(), EPOLLIN, *this};
     return {};
   }
   bool Reaches(ProcessId process) const override { return network_.reaches_(self_, process); }
@@ -96,7 +96,7 @@ class ToyTransport final : public Transport, EventLoop::Handler {
   }
   void OnReady(uint32_t) override {
     uint64_t rings;
-    [[maybe_unused]] const ssize_t got = read(doorbell_.fd(), &rings, sizeof(rings));
+    [[maybe_unused]] const ssize_t got = read(doorbell_.get(), &rings, sizeof(rings));
     Poll();
   }
   std::optional<EventLoop::Clock::time_point> deadline() const override { return std::nullopt; }
@@ -158,7 +158,7 @@ class ToyTransport final : public Transport, EventLoop::Handler {
     const ToyTransport* member = MemberAt(peer);
     if (member == nullptr || !member->doorbell_) return;
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(member->doorbell_.fd(), &one, sizeof(one));
+    [[maybe_unused]] const ssize_t written = write(member->doorbell_.get(), &one, sizeof(one));
   }
 
   size_t RoomTo(Wire& wire, ProcessId peer) const {

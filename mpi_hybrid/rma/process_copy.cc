@@ -1,4 +1,4 @@
-#include "mpi_hybrid/rma/process_memory.h"
+#include "mpi_hybrid/rma/process_copy.h"
 
 #include <sys/uio.h>
 
@@ -8,7 +8,6 @@
 #include <memory>
 #include <new>
 #include <span>
-#include <utility>
 
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/datatype/op.h"
@@ -17,7 +16,7 @@
 namespace weft::mpi::rma {
 namespace {
 
-constexpr size_t kBatch = 64;                      // pieces of one system call
+constexpr size_t kBatch = ProcessMemory::kMostPieces;  // of one system call
 constexpr size_t kBuffer = 256 * 1024;
 constexpr uint64_t kLongestPiece = LibraryLock::kMostCopied;  // bytes; then threads that wait for the lock have it
 
@@ -69,77 +68,6 @@ int Accumulate(ProcessMemory& process, const AccumulateGuard& guard, MPI_Op op, 
 }
 
 }  // namespace
-
-std::unique_ptr<ProcessMemory> ProcessMemory::Of(pid_t pid, uint64_t mark, uint64_t nonce_address, const Nonce& nonce) {
-  if (mark == 0) return nullptr;
-  std::unique_ptr<ProcessMemory> memory(new ProcessMemory(pid, mark, nonce_address, nonce));
-  Nonce found{};
-  const auto move = [&](Direction direction) {
-    iovec here{found.data(), found.size()}, there{reinterpret_cast<void*>(nonce_address), found.size()};
-    return memory->MoveByCall(direction, &here, &there, 1, found.size()) == 0;
-  };
-  const bool reached = move(Direction::kFromProcess) && found == nonce && move(Direction::kToProcess);
-  return reached ? std::move(memory) : nullptr;
-}
-
-const MemoryFile* ProcessMemory::File() {
-  if (!std::exchange(file_tried_, true)) {
-    uint64_t value;
-    static_assert(sizeof value <= sizeof nonce_);
-    std::memcpy(&value, nonce_.data(), sizeof value);
-    file_ = MemoryFile::Open(process_.pid(), nonce_address_, value);
-  }
-  return file_.get();
-}
-
-int ProcessMemory::Read(uint64_t from, void* to, size_t bytes) {
-  for (;;) {
-    const size_t part = std::min<size_t>(bytes, kLongestPiece);
-    iovec here{to, part}, there{reinterpret_cast<void*>(from), part};
-    const int error = Move(Direction::kFromProcess, &here, &there, 1, part);
-    bytes -= part;
-    if (error != 0 || bytes == 0) return error;
-    from += part;
-    to = static_cast<uint8_t*>(to) + part;
-    LibraryLock::HandOver();
-  }
-}
-
-int ProcessMemory::Write(const void* from, uint64_t to, size_t bytes) {
-  iovec here{const_cast<void*>(from), bytes}, there{reinterpret_cast<void*>(to), bytes};
-  return Move(Direction::kToProcess, &here, &there, 1, bytes);
-}
-
-int ProcessMemory::Move(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) {
-  if (pieces == 1 && bytes <= MemoryFile::kMostBytes) {
-    if (const MemoryFile* const file = File(); file != nullptr) {
-      const auto address = reinterpret_cast<uintptr_t>(there->iov_base);
-      const int error = direction == Direction::kToProcess ? file->Write(here->iov_base, address, bytes)
-                                                           : file->Read(here->iov_base, address, bytes);
-      if (error == 0 || error == ESRCH) return error;
-    }
-  }
-  return MoveByCall(direction, here, there, pieces, bytes);
-}
-
-// The kernel may stop earlier, between two of the pieces or inside of one.
-int ProcessMemory::MoveByCall(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) const {
-  static_assert(kBatch <= MarkedProcess::kMostPieces);
-  const std::span<const iovec> ours(here, pieces), theirs(there, pieces);
-  while (bytes > 0) {
-    const ssize_t moved = direction == Direction::kToProcess ? process_.Write(ours, theirs) : process_.Read(ours, theirs);
-    if (moved < 0) return errno;
-    auto done = static_cast<size_t>(moved);
-    bytes -= done;
-    for (size_t i = 0; i < pieces && done > 0; ++i) {
-      const size_t part = std::min(done, here[i].iov_len);
-      here[i] = {static_cast<uint8_t*>(here[i].iov_base) + part, here[i].iov_len - part};
-      there[i] = {static_cast<uint8_t*>(there[i].iov_base) + part, there[i].iov_len - part};
-      done -= part;
-    }
-  }
-  return 0;
-}
 
 int CopyWithProcess(Direction direction, ProcessMemory& process, TypeCursor& here, TypeCursor& there, size_t bytes) {
   Pairwise pairs(here, there, bytes, kLongestPiece);

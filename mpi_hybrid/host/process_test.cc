@@ -1,4 +1,4 @@
-#include "mpi_hybrid/rma/host_process.h"
+#include "mpi_hybrid/host/process.h"
 
 #include <gtest/gtest.h>
 #include <linux/sched.h>
@@ -11,10 +11,10 @@
 #include <cerrno>
 #include <cstring>
 
-namespace weft::mpi::rma {
+namespace weft::mpi::host {
 namespace {
 
-class HostProcessTest : public testing::TestWithParam<bool> {
+class ProcessTest : public ::testing::TestWithParam<bool> {
  protected:
   static pid_t Start() {
     const pid_t pid = fork();
@@ -43,17 +43,17 @@ class HostProcessTest : public testing::TestWithParam<bool> {
   }
 };
 
-TEST_P(HostProcessTest, RunsUntilItEnds) {
+TEST_P(ProcessTest, RunsUntilItEnds) {
   const pid_t pid = Start();
-  const auto process = HostProcess::ForTesting(pid, GetParam());
+  const auto process = Process::ForTesting(pid, GetParam());
   EXPECT_FALSE(process->HasEnded());
   End(pid);
   EXPECT_TRUE(process->HasEnded());
 }
 
-TEST_P(HostProcessTest, HasEndedBeforeItsParentNotices) {
+TEST_P(ProcessTest, HasEndedBeforeItsParentNotices) {
   const pid_t pid = Start();
-  const auto process = HostProcess::ForTesting(pid, GetParam());
+  const auto process = Process::ForTesting(pid, GetParam());
   kill(pid, SIGKILL);
   siginfo_t ended;
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
@@ -61,27 +61,27 @@ TEST_P(HostProcessTest, HasEndedBeforeItsParentNotices) {
   waitpid(pid, nullptr, 0);
 }
 
-TEST_P(HostProcessTest, HasEndedThoughAnotherProcessHasItsNumber) {
+TEST_P(ProcessTest, HasEndedThoughAnotherProcessHasItsNumber) {
   const pid_t pid = Start();
-  const auto process = HostProcess::ForTesting(pid, GetParam());
+  const auto process = Process::ForTesting(pid, GetParam());
   usleep(20000);  // the start of a process is known to a clock tick of 10 ms
   End(pid);
   const pid_t other = StartAs(pid);
   if (other < 0 && errno == EPERM) GTEST_SKIP() << "only root may choose the number of a process";
   ASSERT_EQ(other, pid) << std::strerror(errno);
   EXPECT_TRUE(process->HasEnded());
-  EXPECT_FALSE(HostProcess::ForTesting(pid, GetParam())->HasEnded());
-  EXPECT_FALSE(HostProcess::Of(pid)->HasEnded());
+  EXPECT_FALSE(Process::ForTesting(pid, GetParam())->HasEnded());
+  EXPECT_FALSE(Process::Of(pid)->HasEnded());
   End(other);
 }
 
-INSTANTIATE_TEST_SUITE_P(ByDescriptorAndByStart, HostProcessTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(ByDescriptorAndByStart, ProcessTest, ::testing::Bool());
 
-TEST(SharedHostProcessTest, IsOneForAllWhoAskWhileItRuns) {
-  const auto own = HostProcess::Of(getpid());
-  EXPECT_EQ(HostProcess::Of(getpid()), own);
+TEST(SharedProcessTest, IsOneForAllWhoAskWhileItRuns) {
+  const auto own = Process::Of(getpid());
+  EXPECT_EQ(Process::Of(getpid()), own);
   EXPECT_FALSE(own->HasEnded());
 }
 
 }  // namespace
-}  // namespace weft::mpi::rma
+}  // namespace weft::mpi::host

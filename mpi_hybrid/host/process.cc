@@ -1,4 +1,4 @@
-#include "mpi_hybrid/rma/host_process.h"
+#include "mpi_hybrid/host/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
 
-namespace weft::mpi::rma {
+namespace weft::mpi::host {
 namespace {
 
 enum class Found : uint8_t { kRuns, kEnded, kUnknown };
@@ -42,7 +42,7 @@ Found StartOf(pid_t pid, uint64_t* start) {
 
 }  // namespace
 
-HostProcess::HostProcess(pid_t pid, bool names_by_descriptor) : pid_(pid) {
+Process::Process(pid_t pid, bool names_by_descriptor) : pid_(pid) {
   if (names_by_descriptor) {
     Descriptor opened(LeaveRoomForSelect(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
     if (!opened && errno == ESRCH) {
@@ -54,26 +54,26 @@ HostProcess::HostProcess(pid_t pid, bool names_by_descriptor) : pid_(pid) {
   if (!pidfd_ && StartOf(pid, &started_) == Found::kEnded) ended_ = true;
 }
 
-std::shared_ptr<HostProcess> HostProcess::ForTesting(pid_t pid, bool names_by_descriptor) {
-  return std::shared_ptr<HostProcess>(new HostProcess(pid, names_by_descriptor));
+std::shared_ptr<Process> Process::ForTesting(pid_t pid, bool names_by_descriptor) {
+  return std::shared_ptr<Process>(new Process(pid, names_by_descriptor));
 }
 
-std::shared_ptr<HostProcess> HostProcess::Of(pid_t pid) {
-  static auto* const known = new std::map<pid_t, std::weak_ptr<HostProcess>>;
+std::shared_ptr<Process> Process::Of(pid_t pid) {
+  static auto* const known = new std::map<pid_t, std::weak_ptr<Process>>;
   std::erase_if(*known, [](const auto& one) { return one.second.expired(); });
-  std::weak_ptr<HostProcess>& entry = (*known)[pid];
-  if (std::shared_ptr<HostProcess> process = entry.lock(); process != nullptr && !process->HasEnded()) return process;
-  std::shared_ptr<HostProcess> process(new HostProcess(pid, /*names_by_descriptor=*/true));
+  std::weak_ptr<Process>& entry = (*known)[pid];
+  if (std::shared_ptr<Process> process = entry.lock(); process != nullptr && !process->HasEnded()) return process;
+  std::shared_ptr<Process> process(new Process(pid, /*names_by_descriptor=*/true));
   entry = process;
   return process;
 }
 
-bool HostProcess::HasEnded() {
+bool Process::HasEnded() {
   if (!ended_.load(std::memory_order_relaxed) && LooksEnded()) ended_ = true;
   return ended_.load(std::memory_order_relaxed);
 }
 
-bool HostProcess::LooksEnded() const {
+bool Process::LooksEnded() const {
   if (pidfd_) {
     pollfd ended{pidfd_.get(), POLLIN, 0};
     return poll(&ended, 1, 0) > 0;
@@ -84,4 +84,4 @@ bool HostProcess::LooksEnded() const {
   return found == Found::kEnded || (found == Found::kRuns && started_ != 0 && start != started_);
 }
 
-}  // namespace weft::mpi::rma
+}  // namespace weft::mpi::host
