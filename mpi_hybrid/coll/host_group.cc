@@ -1,7 +1,5 @@
 #include "mpi_hybrid/coll/host_group.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -16,7 +14,6 @@
 #include "mpi_hybrid/coll/schedule_request.h"
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/lock.h"
-#include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
@@ -27,9 +24,6 @@ namespace weft::mpi {
 namespace {
 
 constexpr std::chrono::microseconds kSpin{50};  // with a processor for each rank, if each has its own
-constexpr int kLooks = 16;                      // between two looks at the clock
-constexpr int kYields = 30;  // before a wait looks at other things, too
-constexpr std::chrono::milliseconds kFirstLook{20}, kLongest{160};  // for those who died
 constexpr uint64_t kNoOffset = ~uint64_t{0};
 
 template <typename Build>
@@ -42,56 +36,6 @@ Error ByMessages(Comm& comm, Build build) {
 }
 
 }  // namespace
-
-// Among what Progress sleeps on: the words of members, for all waits of this process.
-class HostGroupStage final : public ProgressStage {
- public:
-  static HostGroupStage& Get() {
-    static auto* stage = new HostGroupStage;
-    return *stage;
-  }
-
-  void Add(HostGroup& group) {
-    if (waits_.empty()) Progress::AddStage(this);
-    waits_.push_back(&group);
-  }
-  void Remove(HostGroup& group) {
-    group.Disarm();
-    waits_.erase(std::find(waits_.begin(), waits_.end(), &group));
-    if (waits_.empty()) Progress::RemoveStage(this);
-  }
-
-  // True when a wait is over: of this thread, or of one that sleeps behind it and has to be told. Once for each, since
-  // who polls in vain lets the other have the lock.
-  bool Poll() override {
-    bool news = false;
-    for (HostGroup* group : waits_) {
-      if (group->IsOver() && !std::exchange(group->told_, true)) news = true;
-    }
-    if (news) Progress::Wake();
-    return news;
-  }
-
-  // Who changes a word looks whether somebody sleeps for it afterwards; so either it sees that or this sees the word. A wait
-  // that is over is another thread's, which goes on when it gets the lock: not before this one sleeps.
-  bool Arm() override {
-    host::Segment& segment = *host::ThisHost();
-    segment.WillSleep();
-    bool all = true;
-    for (HostGroup* group : waits_) {
-      if (!group->told_) all &= group->Arm();
-    }
-    if (!all) segment.IsAwake();
-    return all;
-  }
-  void OnAwake() override {
-    for (HostGroup* group : waits_) group->Disarm();
-  }
-  int fd() const override { return -1; }  // the device watches the segment's bell
-
- private:
-  std::vector<HostGroup*> waits_;
-};
 
 Error HostGroup::For(Comm& comm, HostGroup** group) {
   *group = nullptr;
@@ -227,35 +171,22 @@ void HostGroup::Disarm() {
   memory().head().sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Whether nobody is missing any more.
-bool HostGroup::Spin(coll::Missing missing) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
-  do {
-    if (SharesProcessor()) return false;
-    for (int i = 0; i < kLooks; ++i) {
-      if (missing() < 0) return true;
-      Pause();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
+Error HostGroup::Until(coll::Missing missing) {
+  if (Spin([&] { return missing() < 0; }, kSpin)) return {};
+  missing_ = &missing;
+  Error error;
+  {
+    const HostWait::Scope asleep(*this);
+    error = Sleep(missing);
+  }
+  missing_ = nullptr;
+  return error;
 }
 
-Error HostGroup::Until(coll::Missing missing) {
-  if (SpinTime().count() != 0 && Spin(missing)) return {};
-  if (HandsProcessorOn() || SpinTime().count() != 0) {
-    for (int i = 0; i < kYields; ++i) {
-      LibraryLock::Release();
-      sched_yield();
-      LibraryLock::Acquire();
-      if (missing() < 0) return {};
-    }
-  }
-  missing_ = &missing;
-  told_ = false;
-  HostGroupStage::Get().Add(*this);
+Error HostGroup::Sleep(coll::Missing missing) {
   Error error;
   auto start = Progress::Start::kPolling;
-  for (auto slice = kFirstLook; error.ok(); slice = std::min(slice * 2, kLongest)) {
+  for (auto slice = kFirstSlice; error.ok(); slice = std::min(slice * 2, kLongestSlice)) {
     Progress::WaitUntil([this] { return IsOver(); }, std::chrono::steady_clock::now() + slice, start);
     start = Progress::Start::kSleeping;
     const int awaited = missing();
@@ -273,15 +204,13 @@ Error HostGroup::Until(coll::Missing missing) {
     } else if (!present) {
       member_->NoteGone(awaited);
       error = member_->Gone();
-    } else if (std::string overwritten = slice == kLongest ? host::OwnWords::FindOverwritten() : std::string(); !overwritten.empty()) {
+    } else if (std::string overwritten = slice == kLongestSlice ? host::OwnWords::FindOverwritten() : std::string(); !overwritten.empty()) {
       error = Error(MPI_ERR_OTHER, std::move(overwritten));
     } else if (passed) {
       error = Error(MPI_ERR_TRUNCATE, "rank " + std::to_string(awaited) +
                                           " is in a later collective: the calls at the two ranks do not match");
     }
   }
-  HostGroupStage::Get().Remove(*this);
-  missing_ = nullptr;
   return error;
 }
 

@@ -11,13 +11,14 @@
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/host/process_memory.h"
 #include "mpi_hybrid/host/segment.h"
+#include "mpi_hybrid/p2p/host_wait.h"
 #include "mpi_hybrid/host/own_words.h"
 
 namespace weft::mpi {
 
 // State of an intracommunicator whose ranks are all on this host: a range of the host's segment, for as long as the
 // communicator exists. The communicator owns it.
-class HostGroup final : public Comm::Extension, public coll::Waiter, public coll::Reach, private host::OwnWords {
+class HostGroup final : public Comm::Extension, public coll::Waiter, public coll::Reach, private host::OwnWords, private HostWait {
  public:
   // Returns the group for the next blocking collective of `comm`. Every rank calls it in the same order. The first call
   // makes the group, with messages on the communicator. Null: the collective must use messages. An error: a rank died
@@ -35,14 +36,12 @@ class HostGroup final : public Comm::Extension, public coll::Waiter, public coll
   ~HostGroup() override;
 
  private:
-  friend class HostGroupStage;
-
   HostGroup(const Comm& comm, host::Segment& segment, std::vector<int> places) : comm_(comm), segment_(segment), places_(std::move(places)) {}
 
   static Error Make(Comm& comm, std::unique_ptr<HostGroup>* made);
   void NoteWhoIsGone();
-  static bool Spin(coll::Missing missing);
   Error Until(coll::Missing missing) override;
+  Error Sleep(coll::Missing missing);
   void Ring(int member) override { segment_.RingAfterFence(places_[static_cast<size_t>(member)]); }
 
   bool ReachesAll() override;
@@ -50,10 +49,11 @@ class HostGroup final : public Comm::Extension, public coll::Waiter, public coll
 
   std::string Overwritten() const override;
   coll::Memory memory() const { return {mapping_.data(), static_cast<int>(places_.size())}; }
-  bool IsOver() const;  // whether the current wait has ended
-  // Before a sleep: publishes the member that this one waits for. Returns whether a member is still missing.
-  bool Arm();
-  void Disarm();
+
+  // HostWait, for the current wait. Arm publishes the member that this one waits for.
+  bool IsOver() const override;
+  bool Arm() override;
+  void Disarm() override;
 
   const Comm& comm_;  // the owner of this object
   host::Segment& segment_;
@@ -65,7 +65,6 @@ class HostGroup final : public Comm::Extension, public coll::Waiter, public coll
   host::Mapping mapping_;
   std::unique_ptr<coll::Member> member_;  // null: not available; messages carry the collectives
   const coll::Missing* missing_ = nullptr;  // of the current wait
-  bool told_ = false;                       // whether the end of the wait was reported
 };
 
 }  // namespace weft::mpi

@@ -23,21 +23,23 @@ uint32_t BigEndian(const uint8_t* bytes) {
 bool Bell::Open() {
   socket_ = Descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_) return false;
-  name_ = NewNonce();
-  const Nonce random = NewNonce();
-  std::copy_n(random.begin(), key_.size(), key_.begin());
+  const Nonce name = NewNonce(), random = NewNonce();
+  std::copy(name.begin(), name.end(), name_.name.begin());
+  std::copy_n(random.begin(), name_.key.size(), name_.key.begin());
   Filter();
-  const AbstractName name(kBellPrefix, name_);
-  return bind(socket_.get(), name.get(), name.length) == 0;
+  const AbstractName at(kBellPrefix, name_.name);
+  if (bind(socket_.get(), at.get(), at.length) == 0) return true;
+  name_ = {};
+  return false;
 }
 
 // A kernel that takes no filter lets others ring too.
 void Bell::Filter() const {
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BigEndian(key_.data()), 0, 3),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BigEndian(name_.key.data()), 0, 3),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BigEndian(key_.data() + 4), 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BigEndian(name_.key.data() + 4), 0, 1),
       BPF_STMT(BPF_RET | BPF_K, 0xffff),
       BPF_STMT(BPF_RET | BPF_K, 0),
   };
@@ -46,9 +48,9 @@ void Bell::Filter() const {
 }
 
 // A queue that is full is a bell that rings already.
-void Bell::Ring(std::span<const uint8_t, sizeof(Nonce)> name, std::span<const uint8_t, sizeof(Key)> key) const {
-  const AbstractName to(kBellPrefix, name);
-  (void)sendto(socket_.get(), key.data(), key.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.length);
+void Bell::Ring(const BellName& other) const {
+  const AbstractName to(kBellPrefix, other.name);
+  (void)sendto(socket_.get(), other.key.data(), other.key.size(), MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.length);
 }
 
 void Bell::Silence() const {

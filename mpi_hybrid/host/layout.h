@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "mpi_hybrid/host/affinity_table.h"
+#include "mpi_hybrid/host/bell.h"
 
 namespace weft::mpi::host {
 
@@ -45,8 +46,7 @@ struct alignas(kLine) Slot {
   // others (Settle, PidOf)
   std::atomic<uint32_t> presence;
   uint32_t pid;
-  uint8_t bell_name[16];  // bell.h
-  uint8_t bell_key[8];
+  BellName bell;
   // the processor on which it last waited, plus one; 0: it has not waited (processors.h). A hint, which orders nothing
   std::atomic<uint32_t> processor;
 

@@ -10,8 +10,10 @@
 namespace weft::mpi::host {
 namespace {
 
-std::map<pid_t, std::weak_ptr<ProcessMemory>>& Known() {
-  static auto* const known = new std::map<pid_t, std::weak_ptr<ProcessMemory>>;  // used until the process ends
+using Key = std::pair<pid_t, ProcessMemory::Access>;
+
+std::map<Key, std::weak_ptr<ProcessMemory>>& Known() {
+  static auto* const known = new std::map<Key, std::weak_ptr<ProcessMemory>>;  // used until the process ends
   return *known;
 }
 
@@ -20,16 +22,16 @@ std::map<pid_t, std::weak_ptr<ProcessMemory>>& Known() {
 std::shared_ptr<ProcessMemory> ProcessMemory::Of(const Claim& claim, Access access) {
   if (claim.mark == 0 || claim.pid <= 0) return nullptr;
   std::erase_if(Known(), [](const auto& one) { return one.second.expired(); });
-  std::weak_ptr<ProcessMemory>& entry = Known()[claim.pid];
+  std::weak_ptr<ProcessMemory>& entry = Known()[{claim.pid, access}];
   std::shared_ptr<ProcessMemory> memory = entry.lock();
-  if (memory != nullptr && memory->process_.mark() == claim.mark && (memory->writable_ || access == Access::kRead)) return memory;
-  if (memory == nullptr || memory->process_.mark() != claim.mark) memory.reset(new ProcessMemory(MarkedProcess(claim.pid, claim.mark)));
-  if (!memory->Proves(claim, access)) return nullptr;
+  if (memory != nullptr && memory->process_.mark() == claim.mark) return memory;
+  memory.reset(new ProcessMemory(MarkedProcess(claim.pid, claim.mark), access));
+  if (!memory->Proves(claim)) return nullptr;
   entry = memory;
   return memory;
 }
 
-bool ProcessMemory::Proves(const Claim& claim, Access access) {
+bool ProcessMemory::Proves(const Claim& claim) const {
   uint8_t found[64];
   const size_t length = claim.cookie.size();
   if (length == 0 || length > sizeof found) return false;
@@ -38,9 +40,7 @@ bool ProcessMemory::Proves(const Claim& claim, Access access) {
     return MoveByCall(direction, &here, &there, 1, length) == 0;
   };
   if (!move(Direction::kFromProcess) || !std::equal(claim.cookie.begin(), claim.cookie.end(), found)) return false;
-  if (access == Access::kRead) return true;
-  writable_ = move(Direction::kToProcess);
-  return writable_;
+  return access_ == Access::kRead || move(Direction::kToProcess);
 }
 
 size_t ProcessMemory::ReadSome(std::span<const iovec> to, uint64_t from, size_t bytes) const {
@@ -67,7 +67,7 @@ int ProcessMemory::Write(const void* from, uint64_t to, size_t bytes) {
 }
 
 int ProcessMemory::Move(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) {
-  if (pieces == 1 && bytes <= MemoryFile::kMostBytes) {
+  if (access_ == Access::kReadAndWrite && pieces == 1 && bytes <= MemoryFile::kMostBytes) {
     if (!std::exchange(file_tried_, true)) file_ = MemoryFile::Open(process_);
     if (file_ != nullptr) {
       const auto address = reinterpret_cast<uintptr_t>(there->iov_base);

@@ -17,11 +17,11 @@ namespace weft::mpi::host {
 enum class Direction : uint8_t { kToProcess, kFromProcess };
 
 // Private memory of another process of this host, which the kernel copies if it permits that: the process has the same
-// user, and no Yama, container or namespace prevents it. Small amounts are copied through a file of the kernel that is
-// opened at its first use (MemoryFile). Neither way can reach a later process with the same pid, or a program that the
+// user, and no Yama, container or namespace prevents it. Where it is written too, small amounts are copied through a file
+// of the kernel that is opened at its first use (MemoryFile). Neither way can reach a later process with the same pid, or a program that the
 // process executes later: the file belongs to the address space, and each other copy begins with the process's mark
-// (base/address_space_mark.h). Messages, collectives and windows share one object for each process. Call with the
-// library's lock held.
+// (base/address_space_mark.h). All who only read a process share one object, and all who write it share another, which is
+// closed with the last window. Call with the library's lock held.
 class ProcessMemory {
  public:
   // What the process has told of itself: its AddressSpaceMark(), and that these bytes, at most 64, are at that address.
@@ -34,7 +34,7 @@ class ProcessMemory {
   enum class Access : uint8_t { kRead, kReadAndWrite };
 
   // nullptr: the memory cannot be read, or, if that is asked for, the cookie cannot be written back (which is tried); or
-  // the claim is wrong. What one claim of a process has proven holds for later ones with the same mark.
+  // the claim is wrong. What is proven holds for later claims with the same mark and access.
   static std::shared_ptr<ProcessMemory> Of(const Claim& claim, Access access);
 
   pid_t pid() const { return process_.pid(); }
@@ -54,12 +54,12 @@ class ProcessMemory {
   static constexpr size_t kMostPieces = MarkedProcess::kMostPieces;
 
  private:
-  explicit ProcessMemory(const MarkedProcess& process) : process_(process) {}
-  bool Proves(const Claim& claim, Access access);
+  ProcessMemory(const MarkedProcess& process, Access access) : process_(process), access_(access) {}
+  bool Proves(const Claim& claim) const;
   int MoveByCall(Direction direction, iovec* here, iovec* there, size_t pieces, size_t bytes) const;
 
   const MarkedProcess process_;
-  bool writable_ = false;  // it was tried
+  const Access access_;
   bool file_tried_ = false;
   std::shared_ptr<MemoryFile> file_;
 };

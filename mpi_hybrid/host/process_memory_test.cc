@@ -72,7 +72,7 @@ TEST_F(ProcessMemoryTest, IsReadAndWrittenInAnySize) {
 TEST_F(ProcessMemoryTest, IsOneForAllWhoseClaimHasTheSameMark) {
   const auto reads = ProcessMemory::Of(Claim(), Access::kRead);
   ASSERT_NE(reads, nullptr);
-  EXPECT_EQ(ProcessMemory::Of(Claim(), Access::kReadAndWrite), reads);
+  EXPECT_NE(ProcessMemory::Of(Claim(), Access::kReadAndWrite), reads) << "which may have a file, for as long as there are windows";
   auto other = Claim();
   const uint8_t nothing_like_it[16] = {};
   other.cookie = nothing_like_it;

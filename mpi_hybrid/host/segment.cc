@@ -109,8 +109,7 @@ bool Segment::TakePlace(std::string* why) {
   }
   Slot& slot = own();
   slot.pid = static_cast<uint32_t>(getpid());
-  std::copy(bell_.name().begin(), bell_.name().end(), slot.bell_name);
-  std::copy(bell_.key().begin(), bell_.key().end(), slot.bell_key);
+  slot.bell = bell_.name();
   slot.attention = 0;
   if (cpu_set_t ours; sched_getaffinity(0, sizeof(ours), &ours) == 0) affinities().Add(ours);
   slot.presence.store(Slot::kJoined, std::memory_order_release);
@@ -215,10 +214,8 @@ void Segment::IsAwake() {
 void Segment::WakeUp(int place) const {
   Slot& slot = SlotAt(place);
   if ((slot.attention.fetch_and(~uint32_t{Slot::kAsleep}) & Slot::kAsleep) == 0) return;
-  uint8_t name[sizeof(slot.bell_name)], key[sizeof(slot.bell_key)];
-  std::memcpy(name, slot.bell_name, sizeof(name));
-  std::memcpy(key, slot.bell_key, sizeof(key));
-  bell_.Ring(name, key);
+  const BellName name = slot.bell;  // which another process may change meanwhile
+  bell_.Ring(name);
 }
 
 }  // namespace weft::mpi::host

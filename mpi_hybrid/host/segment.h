@@ -123,6 +123,7 @@ class Segment {
   void IsAwake();  // after each sleep; silences the bell
   void Silence() const { bell_.Silence(); }  // for a ring that came late
   int bell_fd() const { return bell_.fd(); }
+  const Bell& bell() const { return bell_; }
   // Wakes the process at `place` if it sleeps; only then it makes a system call.
   void Ring(int place) const {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with WillSleep

@@ -147,10 +147,10 @@ TEST_F(SegmentTest, ABellRingsForWhoSleepsAndOnce) {
 TEST_F(SegmentTest, WhoDoesNotKnowTheKeyDoesNotRing) {
   Bell bell, stranger;
   ASSERT_TRUE(bell.Open() && stranger.Open());
-  stranger.Ring(bell.name(), stranger.key());
+  stranger.Ring({.name = bell.name().name, .key = stranger.name().key});
   pollfd look = {bell.fd(), POLLIN, 0};
   EXPECT_EQ(poll(&look, 1, 0), 0);
-  for (int i = 0; i < 1000; ++i) stranger.Ring(bell.name(), bell.key());
+  for (int i = 0; i < 1000; ++i) stranger.Ring(bell.name());
   EXPECT_EQ(poll(&look, 1, 0), 1);
   bell.Silence();
   EXPECT_EQ(poll(&look, 1, 0), 0);

@@ -43,4 +43,14 @@ void SettleHost() {
 
 Segment* ThisHost() { return g_segment; }
 
+const Bell& OwnBell() {
+  if (g_segment != nullptr) return g_segment->bell();
+  static const Bell* const own = [] {
+    auto* const bell = new Bell;
+    (void)bell->Open();
+    return bell;
+  }();
+  return *own;
+}
+
 }  // namespace weft::mpi::host

@@ -19,6 +19,10 @@ void SettleHost();
 // Null: there is no segment. Valid from JoinHost on; from SettleHost on it is known which other processes are in it.
 Segment* ThisHost();
 
+// The bell of this process: the segment's, or, if there is none, one that is made at the first call. It lives as long as
+// the process.
+const Bell& OwnBell();
+
 }  // namespace weft::mpi::host
 
 #endif  // MPI_HYBRID_HOST_THIS_HOST_H_

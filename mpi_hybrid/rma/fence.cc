@@ -144,7 +144,7 @@ Error RdmaWindow::FenceTogether() {
     return Outcome();
   }
   const auto passed = [&] { return Reached(meeting.passed, fences_); };
-  if (HostWait::Spin(passed)) return Outcome();
+  if (WordWait::Spin(passed)) return Outcome();
   int looked_at = me, gone = -1;
   const auto done = [&] {
     if (passed()) return true;

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <memory>
 
-#include "mpi_hybrid/rma/bell.h"
 #include "mpi_hybrid/rma/control_block.h"
 #include "mpi_hybrid/host/process.h"
+#include "mpi_hybrid/host/this_host.h"
 #include "mpi_hybrid/rma/host_segment.h"
 
 namespace weft::mpi::rma {
@@ -19,7 +19,7 @@ class HostRanks {
     HostSegment segment;  // of other processes
     ControlBlock control;  // none: the rank is not reached through memory
     std::shared_ptr<host::Process> process;  // null: this process
-    std::shared_ptr<Bell> bell;
+    host::BellName bell;
     std::atomic<bool> ended{false};  // once true, it stays true; publishes nothing
   };
 
@@ -29,10 +29,10 @@ class HostRanks {
   const ControlBlock& control(int rank) const { return ranks_[static_cast<size_t>(rank)].control; }
 
   // Call it after a change that `rank` may wait for, made by a sequentially consistent operation or followed by such a
-  // fence. Pairs with the fence of a thread that goes to sleep (BellStage::Arm).
+  // fence. Pairs with the fence of a thread that goes to sleep (WordWait::Arm).
   void Wake(int rank) {
     One& one = of(rank);
-    if (one.control && one.control.head->asleep.load() != 0 && one.control.head->asleep.exchange(0) != 0) one.bell->Ring();
+    if (one.control && one.control.head->asleep.load() != 0 && one.control.head->asleep.exchange(0) != 0) host::OwnBell().Ring(one.bell);
   }
   // Asks the system whether the rank's process has ended. False for ranks that are not reached through memory.
   bool Ended(int rank) {

@@ -37,11 +37,11 @@ bool CommitsStrictly() {
 }
 
 // Neither changes while the process lives. Empty: it is not known.
-std::string BootAndNamespace() {
-  struct stat space;
+std::string BootAndNamespaces() {
+  struct stat pids, network;
   const std::string boot = FirstLine("/proc/sys/kernel/random/boot_id");
-  if (boot.empty() || stat("/proc/self/ns/pid", &space) != 0) return {};
-  return boot + "/" + std::to_string(space.st_ino) + "/";
+  if (boot.empty() || stat("/proc/self/ns/pid", &pids) != 0 || stat("/proc/self/ns/net", &network) != 0) return {};
+  return boot + "/" + std::to_string(pids.st_ino) + "/" + std::to_string(network.st_ino) + "/";
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ int HostSegment::MapPart(pid_t pid, int fd, const Nonce& cookie, uint64_t offset
 }
 
 uint64_t HostNumber() {
-  static const std::string where = BootAndNamespace();
+  static const std::string where = BootAndNamespaces();
   return where.empty() ? 0 : std::hash<std::string>()(where + std::to_string(geteuid())) | 1;
 }
 

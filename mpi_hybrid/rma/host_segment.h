@@ -55,8 +55,8 @@ int MakeMemoryFile(const char* name, uint64_t bytes, int* fd);
 // allocated now.
 int ReserveMemory(int fd, uint64_t offset, size_t bytes);
 
-// A number that is equal for processes on one host, in one pid namespace and of one user. It is no proof; it only
-// avoids useless attempts.
+// A number that is equal for processes on one host, in one pid namespace and one network namespace (where bells ring)
+// and of one user. It is no proof; it only avoids useless attempts.
 uint64_t HostNumber();
 
 }  // namespace weft::mpi::rma

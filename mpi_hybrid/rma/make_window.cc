@@ -290,7 +290,6 @@ Error CreateDynamicWindow(Comm& comm, const Info* info, Ref<Window>* made) {
 
 void StopWindows() {
   rma::Device::Close();
-  rma::HostWait::Close();
   rma::HostRange::Close();
 }
 

@@ -38,7 +38,7 @@ struct RdmaWindow::HostCard {
   uint64_t offset_in_span = 0;
   uint64_t control_address = 0;
   uint64_t mark = 0;            // AddressSpaceMark; 0: nobody copies from or to its private memory
-  BellName bell;
+  host::BellName bell;
   Nonce cookie{};
 };
 
@@ -89,7 +89,7 @@ void RdmaWindow::MakeControl() {
   own_.locks = LockManager(WindowLock(own_.control));
   HostRanks::One& me = host_.of(comm->rank);
   me.control = own_.control;
-  me.bell = Bell::Of(OwnBell());
+  me.bell = host::OwnBell().name();
 }
 
 // What is mapped from the process's own descriptors, or read in it, proves whose the number is. A range is there without that: the segment knows.
@@ -144,7 +144,7 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
   }
   one.control = found;
   one.process = std::move(process);
-  one.bell = Bell::Of(card.bell);
+  one.bell = card.bell;
   return true;
 }
 
@@ -203,7 +203,7 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
     if (flavor == MPI_WIN_FLAVOR_ALLOCATE && size > 0) card.memory_at = static_cast<uint64_t>(own_.base - shared);
     card.control_address = reinterpret_cast<uintptr_t>(own_.control.head);
     if (flavor == MPI_WIN_FLAVOR_CREATE) card.mark = AddressSpaceMark();
-    card.bell = OwnBell();
+    card.bell = host::OwnBell().name();
     card.cookie = own_.control.head->cookie;
     if (flavor == MPI_WIN_FLAVOR_CREATE && HostMemory::OfThisProcess().Find(base, static_cast<size_t>(size), &own_memory_)) {
       card.span = own_memory_.span();

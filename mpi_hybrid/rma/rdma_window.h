@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "mpi_hybrid/host/own_words.h"
 #include "mpi_hybrid/rma/blocks.h"
 #include "mpi_hybrid/rma/device.h"
 #include "mpi_hybrid/rma/epoch.h"
 #include "mpi_hybrid/rma/host_memory.h"
 #include "mpi_hybrid/rma/host_range.h"
 #include "mpi_hybrid/rma/host_ranks.h"
-#include "mpi_hybrid/rma/host_wait.h"
 #include "mpi_hybrid/rma/link.h"
 #include "mpi_hybrid/rma/noted_locks.h"
 #include "mpi_hybrid/rma/parcel.h"
@@ -22,7 +22,7 @@
 #include "mpi_hybrid/rma/shared_segment.h"
 #include "mpi_hybrid/rma/target_window.h"
 #include "mpi_hybrid/rma/window.h"
-#include "mpi_hybrid/host/own_words.h"
+#include "mpi_hybrid/rma/word_wait.h"
 
 namespace weft::mpi::rma {
 
@@ -267,13 +267,14 @@ class RdmaWindow final : public Window {
   template <typename Done, typename Awaited>
   void AwaitHost(const Done& done, const Awaited& awaited) {
     if (device_ != nullptr && !neighbors_) return device_->Await(done);
-    if (device_ == nullptr ? HostWait::Spin(done) : HostWait::Glance(done)) return;
+    if (device_ == nullptr ? WordWait::Spin(done) : HostWait::Glance(done)) return;
     SleepForHost(done, awaited);
   }
   template <typename Done, typename Awaited>
   void SleepForHost(const Done& done, const Awaited& awaited) {
-    const HostWait wait(own_.control, done);
-    for (auto slice = kFirstSlice; !done(); slice = std::min(2 * slice, kLongestSlice)) {
+    WordWait wait(own_.control, done);
+    const HostWait::Scope asleep(wait);
+    for (auto slice = HostWait::kFirstSlice; !done(); slice = std::min(2 * slice, HostWait::kLongestSlice)) {
       const auto deadline = std::chrono::steady_clock::now() + slice;
       if (device_ != nullptr) {
         device_->AwaitUntil(done, deadline);
@@ -282,7 +283,7 @@ class RdmaWindow final : public Window {
       }
       if (done()) return;
       if (const int rank = awaited(); rank >= 0) (void)host_.Ended(rank);
-      if (slice == kLongestSlice && overwritten_.empty()) overwritten_ = host::OwnWords::FindOverwritten();
+      if (slice == HostWait::kLongestSlice && overwritten_.empty()) overwritten_ = host::OwnWords::FindOverwritten();
       if (!overwritten_.empty()) return;
     }
   }
@@ -327,7 +328,6 @@ class RdmaWindow final : public Window {
   void CheckCounter(const std::atomic<uint32_t>& counter, uint32_t wanted, int rank, const char* what);
 
   // Longest wait without a check of the awaited process. It is also the cost of a lost ring.
-  static constexpr std::chrono::milliseconds kFirstSlice{20}, kLongestSlice{160};
 
   Device* device_ = nullptr;
   EpochState epochs_;
