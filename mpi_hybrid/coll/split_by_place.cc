@@ -15,6 +15,7 @@
 #include "mpi_hybrid/coll/make_comm.h"
 #include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/core/job.h"
+#include "mpi_hybrid/host/host_number.h"
 
 namespace weft::mpi {
 namespace {
@@ -26,14 +27,8 @@ uint64_t HashOf(std::string_view text) {
 }
 
 // A number that processes have in common when they can share memory: the same running kernel, and the same /dev/shm.
-uint64_t HostNumber() {
-  std::string identity;
-  if (const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); fd >= 0) {
-    char text[64];
-    if (const ssize_t length = read(fd, text, sizeof text); length > 0)
-      identity.assign(text, static_cast<size_t>(length));
-    close(fd);
-  }
+uint64_t MemoryNumber() {
+  std::string identity = host::BootId();
   char name[256] = {};
   if (identity.empty() && gethostname(name, sizeof name - 1) == 0) identity = name;
   struct stat shared {};
@@ -73,7 +68,7 @@ class Neighbourhood {
  private:
   // first_[i]: of those on the kernel of `i` that see the same directory.
   Error CompareNumbers() {
-    const uint64_t host = HostNumber(), device = directory_.device(), inode = directory_.inode();
+    const uint64_t host = MemoryNumber(), device = directory_.device(), inode = directory_.inode();
     constexpr size_t kWidth = 4 * kWords + 1;
     const int mine[kWidth] = {Low(host), High(host), Low(device), High(device), Low(inode),
                               High(inode), Low(text_), High(text_), directory_.exists()};
@@ -149,7 +144,7 @@ class Neighbourhood {
 
 Error SplitByHost(Comm& comm, int key, Ref<Comm>* made, bool take_part) {
   *made = nullptr;
-  const uint64_t host = HostNumber();
+  const uint64_t host = MemoryNumber();
   const int mine[kWords] = {Low(host), High(host)};
   std::vector<int> all;
   if (const Error gathered = GatherFromAll(comm, mine, kWords, &all); !gathered.ok())

@@ -14,10 +14,7 @@
 
 #include "base/file_limit.h"
 #include "base/page_size.h"
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
+#include "mpi_hybrid/host/sealed_memory.h"
 
 namespace weft::mpi::host {
 namespace {
@@ -26,31 +23,15 @@ namespace {
 // is of holes.
 constexpr uint64_t kFileBytes = uint64_t{1} << 56;
 
-int MakeMemory() {
-  constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  const int fd = memfd_create("weft-mpi", kFlags | MFD_NOEXEC_SEAL);
-  return fd < 0 && errno == EINVAL ? memfd_create("weft-mpi", kFlags) : fd;  // before Linux 6.3
-}
-
 std::string Why(const char* what) { return std::string(what) + ": " + DescribeShortage(errno); }
 
 }  // namespace
 
-Mapping::~Mapping() {
-  if (address_ != nullptr) munmap(address_, bytes_);
-}
-
 std::unique_ptr<Segment> Segment::Create(std::span<const int> ranks, int place, std::string* why) {
-  if (!MayMakeFile(kFileBytes)) {
-    *why = "files are limited in length (ulimit -f)";
-    return nullptr;
-  }
   std::unique_ptr<Segment> made(new Segment(ranks, place));
-  made->memory_ = Descriptor(MakeMemory());
-  const int fd = made->memory_.get();
-  if (fd < 0 || ftruncate(fd, static_cast<off_t>(kFileBytes)) != 0 ||
-      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    *why = Why("memfd_create");
+  if (const int error = MakeMemoryFile("weft-mpi", kFileBytes, &made->memory_); error != 0) {
+    errno = error;
+    *why = error == EFBIG ? "files are limited in length (ulimit -f)" : Why("memfd_create");
     return nullptr;
   }
   if (!made->Attach(why)) return nullptr;
@@ -64,10 +45,8 @@ std::unique_ptr<Segment> Segment::Join(Descriptor memory, std::span<const int> r
                                                std::string* why) {
   std::unique_ptr<Segment> made(new Segment(ranks, place));
   made->memory_ = std::move(memory);
-  struct stat state;
-  const int seals = fcntl(made->memory_.get(), F_GET_SEALS);
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(made->memory_.get(), &state) != 0 ||
-      static_cast<uint64_t>(state.st_size) < FixedBytes(ranks.size())) {
+  uint64_t length = 0;
+  if (!IsSealed(made->memory_.get(), &length) || length < FixedBytes(ranks.size())) {
     *why = "the received descriptor is not the memory of a host's ranks";
     return nullptr;
   }
@@ -86,13 +65,9 @@ Segment::~Segment() {
 
 bool Segment::Attach(std::string* why) {
   const size_t bytes = FixedBytes(ranks_.size());
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.get(), 0);
-  if (at == MAP_FAILED) {
-    *why = Why("mapping the memory of the host's ranks");
-    return false;
-  }
-  fixed_ = Mapping(at, bytes);
-  return true;
+  fixed_ = Mapping::OfFile(memory_.get(), 0, bytes, MAP_NORESERVE);
+  if (!fixed_) *why = Why("mapping the memory of the host's ranks");
+  return static_cast<bool>(fixed_);
 }
 
 // From here on the lock on the byte of its place says that this process lives: the kernel lets go of it when it dies,
@@ -193,9 +168,7 @@ Mapping Segment::Map(uint64_t offset, uint64_t bytes) const {
     errno = EINVAL;
     return {};
   }
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_.get(),
-                        static_cast<off_t>(offset));
-  return at == MAP_FAILED ? Mapping() : Mapping(at, bytes);
+  return Mapping::OfFile(memory_.get(), offset, bytes, MAP_NORESERVE);
 }
 
 void Segment::Discard(uint64_t offset, uint64_t bytes) const {

@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -18,32 +17,10 @@
 #include "mpi_hybrid/host/affinity_table.h"
 #include "mpi_hybrid/host/bell.h"
 #include "mpi_hybrid/host/layout.h"
+#include "mpi_hybrid/host/mapping.h"
 #include "mpi_hybrid/host/process.h"
 
 namespace weft::mpi::host {
-
-// Owns a mapping of memory, or none.
-class Mapping {
- public:
-  Mapping() = default;
-  Mapping(void* address, size_t bytes) : address_(static_cast<uint8_t*>(address)), bytes_(bytes) {}
-  Mapping(Mapping&& other) noexcept
-      : address_(std::exchange(other.address_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-  Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(address_, other.address_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~Mapping();
-
-  explicit operator bool() const { return address_ != nullptr; }
-  uint8_t* data() const { return address_; }
-  size_t size() const { return bytes_; }
-
- private:
-  uint8_t* address_ = nullptr;
-  size_t bytes_ = 0;
-};
 
 // The memory that the ranks of MPI_COMM_WORLD on one host share, mapped by each rank that could join. It is a memfd
 // whose size is sealed against shrinking, so that an access to the mapping never faults. Each process has a place in

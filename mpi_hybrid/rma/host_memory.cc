@@ -27,9 +27,9 @@ HostMemory& HostMemory::OfThisProcess() {
 
 bool HostMemory::Open() {
   if (file_) return process_ == getpid();
-  int fd;
-  if (MakeMemoryFile("weft-mpi-memory", kFileBytes, &fd) != 0) return false;
-  Descriptor made(LeaveRoomForSelect(fd));
+  Descriptor made;
+  if (host::MakeMemoryFile("weft-mpi-memory", kFileBytes, &made) != 0) return false;
+  made = Descriptor(LeaveRoomForSelect(made.Release()));
   cookie_ = NewNonce();
   if (!IsToSpare(made.get()) || pwrite(made.get(), cookie_.data(), cookie_.size(), 0) != static_cast<ssize_t>(cookie_.size())) return false;
   file_ = std::move(made);
@@ -39,10 +39,11 @@ bool HostMemory::Open() {
 }
 
 bool HostMemory::AddSpan(size_t bytes, bool for_many) {
-  if (!Open() || bytes > kFileBytes - next_ || ReserveMemory(file_.get(), next_, bytes) != 0) return false;
-  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_.get(), static_cast<off_t>(next_));
-  if (at == MAP_FAILED) return false;
-  spans_.push_front({next_, for_many, host::Mapping(at, bytes), FreeSpace(reinterpret_cast<uintptr_t>(at), bytes)});
+  if (!Open() || bytes > kFileBytes - next_ || host::ReserveMemory(file_.get(), next_, bytes) != 0) return false;
+  host::Mapping mapping = host::Mapping::OfFile(file_.get(), next_, bytes, MAP_NORESERVE);
+  if (!mapping) return false;
+  const auto at = reinterpret_cast<uintptr_t>(mapping.data());
+  spans_.push_front({next_, for_many, std::move(mapping), FreeSpace(at, bytes)});
   next_ += bytes;
   return true;
 }

@@ -13,7 +13,7 @@
 #include "base/job_secret.h"
 #include "base/descriptor.h"
 #include "mpi_hybrid/rma/free_space.h"
-#include "mpi_hybrid/rma/host_segment.h"
+#include "mpi_hybrid/host/sealed_memory.h"
 #include "mpi_hybrid/host/segment.h"
 
 namespace weft::mpi::rma {
@@ -131,7 +131,7 @@ class MappedSpan {
   static std::map<Key, std::weak_ptr<MappedSpan>>& All();
 
   const Key key_;
-  HostSegment segment_;
+  host::SealedMemory segment_;
 };
 
 }  // namespace weft::mpi::rma

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "mpi_hybrid/coll/collectives.h"
-#include "mpi_hybrid/rma/host_segment.h"
+#include "mpi_hybrid/host/sealed_memory.h"
 #include "mpi_hybrid/host/this_host.h"
 
 namespace weft::mpi::rma {
@@ -111,7 +111,7 @@ Error HostRange::MakeNew(Comm& comm, std::vector<size_t> starts) {
   host::Segment& segment = *host::ThisHost();
   const size_t total = starts.back();
   uint64_t offset = comm.rank == 0 ? segment.Reserve(total).value_or(kNone) : kNone;
-  if (offset != kNone && ReserveMemory(segment.memory_descriptor(), offset, total) != 0) offset = kNone;
+  if (offset != kNone && host::ReserveMemory(segment.memory_descriptor(), offset, total) != 0) offset = kNone;
   WEFT_MPI_TRY(Broadcast(&offset, 1, *Datatype::Find(MPI_UINT64_T), 0, comm));
   if (offset == kNone) return {};
   host::Mapping mapping = segment.Map(offset, total);

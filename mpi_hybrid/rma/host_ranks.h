@@ -7,7 +7,7 @@
 #include "mpi_hybrid/rma/control_block.h"
 #include "mpi_hybrid/host/process.h"
 #include "mpi_hybrid/host/this_host.h"
-#include "mpi_hybrid/rma/host_segment.h"
+#include "mpi_hybrid/host/sealed_memory.h"
 
 namespace weft::mpi::rma {
 
@@ -16,7 +16,7 @@ namespace weft::mpi::rma {
 class HostRanks {
  public:
   struct One {
-    HostSegment segment;  // of other processes
+    host::SealedMemory segment;  // of other processes
     ControlBlock control;  // none: the rank is not reached through memory
     std::shared_ptr<host::Process> process;  // null: this process
     host::BellName bell;

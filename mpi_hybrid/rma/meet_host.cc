@@ -11,6 +11,7 @@
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/rma/rdma_window.h"
+#include "mpi_hybrid/host/host_number.h"
 #include "mpi_hybrid/host/this_host.h"
 
 // Who of a window's ranks is on this host, and how each is reached. Every process finds out for itself about each other
@@ -105,7 +106,7 @@ uint8_t* RdmaWindow::MapOf(const HostCard& card, int rank, size_t* bytes) {
     *bytes = range_.bytes_of(rank);
     return range_.of(rank);
   }
-  HostSegment& segment = host_.of(rank).segment;
+  host::SealedMemory& segment = host_.of(rank).segment;
   if (card.fd < 0 || card.segment_bytes < ControlBlock::Bytes(comm->size()) || card.segment_bytes > SIZE_MAX / 2) return nullptr;
   if (segment.Map(card.pid, card.fd, card.segment_bytes) != 0) return nullptr;
   *bytes = card.segment_bytes;
@@ -195,7 +196,7 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
   card.base = reinterpret_cast<uintptr_t>(base);
   card.size = static_cast<uint64_t>(size);
   card.unit = displacement_unit;
-  if (same_host_) card.host = HostNumber();
+  if (same_host_) card.host = host::HostNumber();
   if (const uint8_t* const shared = range_ ? range_.of(comm->rank) : own_segment_.data(); shared != nullptr) {
     card.pid = getpid();
     card.fd = own_segment_.fd();

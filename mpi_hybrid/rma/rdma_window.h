@@ -334,7 +334,7 @@ class RdmaWindow final : public Window {
   HostRanks host_;
   HostRange range_;          // the control block and the allocated memory of each rank
   HostMemory::Use own_memory_;  // the memory passed to MPI_Win_create, if it came from MPI_Alloc_mem
-  HostSegment own_segment_;  // the same for this rank alone, if not all ranks are in a range
+  host::SealedMemory own_segment_;  // the same for this rank alone, if not all ranks are in a range
   std::unique_ptr<uint8_t[]> own_control_;  // the control block, if there is no segment
   const bool same_host_;     // the value of WEFT_SAME_HOST, unless the user asked for a wire
   // other ranks say that they are on this host: one of them may have mapped memory that this rank shares
