@@ -269,7 +269,7 @@ Error Member::Room(size_t bytes, uint8_t** room) {
 }
 
 const uint8_t* Member::RoomOf(int member, size_t bytes) const {
-  return bytes <= kSlot ? memory_.slot(member, turn_) : memory_.area(member);
+  return bytes <= kSlot ? memory_.data(member, turn_, bytes) : memory_.area(member);
 }
 
 Error Member::Give(const Block& data, size_t bytes) {

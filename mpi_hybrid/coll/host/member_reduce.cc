@@ -49,25 +49,26 @@ Error Member::AllReduceAtOnce(const void* send, void* receive, MPI_Aint count, c
 
 // The first does, and the others hear it: with many of them each would wake each.
 Error Member::AllReduceByFirst(const void* send, void* receive, MPI_Aint count, const Datatype& type) {
-  const size_t bytes = static_cast<size_t>(count * type.size);
-  uint8_t* room = nullptr;
-  WEFT_MPI_TRY(Room(bytes, &room));
+  const size_t bytes = static_cast<size_t>(count * type.size), inside = bytes <= kInline ? bytes : 0;  // the post
+  alignas(32) uint8_t for_post[kInline];
+  uint8_t* room = for_post;
+  if (inside != bytes) WEFT_MPI_TRY(Room(bytes, &room));
   if (me_ != 0) {
     if (bytes != 0) CopyBytes(room, send, bytes);
-    WEFT_MPI_TRY(Say());
+    WEFT_MPI_TRY(Say(room, inside));
     WEFT_MPI_TRY(AwaitPost(0));
     WEFT_MPI_TRY(Hear(0));
     AllAreIn();
-    if (bytes != 0) CopyBytes(receive, memory_.slot(0, turn_), bytes);
+    if (bytes != 0) CopyBytes(receive, GivenBy(0, bytes), bytes);
     return {};
   }
   Error error = HearAll();
   if (error.ok()) {
-    for (int i = 0; i < members_; ++i) inputs_[static_cast<size_t>(i)] = memory_.slot(i, turn_);
+    for (int i = 0; i < members_; ++i) inputs_[static_cast<size_t>(i)] = GivenBy(i, bytes);
     inputs_[0] = static_cast<const uint8_t*>(send);
     fold_.Compute(0, count, inputs_, room);
   }
-  if (Error said = SayAfter(error); error.ok()) error = std::move(said);
+  if (Error said = SayAfter(error, room, inside); error.ok()) error = std::move(said);
   if (error.ok() && bytes != 0) CopyBytes(receive, room, bytes);
   return error;
 }
@@ -117,21 +118,15 @@ Error Member::Reduce(const void* send, void* receive, MPI_Aint count, const Data
 Error Member::ReduceInSteps(const void* send, void* receive, MPI_Aint count, const Datatype& type, int root) {
   const size_t bytes = static_cast<size_t>(count * type.size);
   if (bytes <= kSlot) {
-    if (me_ != root) {
-      uint8_t* room = nullptr;
-      WEFT_MPI_TRY(Room(bytes, &room));
-      if (bytes != 0) CopyBytes(room, send, bytes);
-      return Say();
-    }
+    const size_t inside = bytes <= kInline ? bytes : 0;  // the post
+    alignas(32) uint8_t for_post[kInline];
+    uint8_t* room = for_post;
+    if (inside != bytes && (me_ != root || send == receive)) WEFT_MPI_TRY(Room(bytes, &room));
+    if (bytes != 0 && (me_ != root || send == receive)) CopyBytes(room, send, bytes);
+    if (me_ != root) return Say(room, inside);
     WEFT_MPI_TRY(HearAll());
-    for (int i = 0; i < members_; ++i) inputs_[static_cast<size_t>(i)] = memory_.slot(i, turn_);
-    inputs_[static_cast<size_t>(root)] = static_cast<const uint8_t*>(send);
-    if (send == receive) {
-      uint8_t* room = nullptr;
-      WEFT_MPI_TRY(Room(bytes, &room));
-      if (bytes != 0) CopyBytes(room, send, bytes);
-      inputs_[static_cast<size_t>(root)] = room;
-    }
+    for (int i = 0; i < members_; ++i) inputs_[static_cast<size_t>(i)] = GivenBy(i, bytes);
+    inputs_[static_cast<size_t>(root)] = send == receive ? room : static_cast<const uint8_t*>(send);
     fold_.Compute(0, count, inputs_, static_cast<uint8_t*>(receive));
     return {};
   }

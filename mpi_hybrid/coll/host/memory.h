@@ -8,8 +8,8 @@
 namespace weft::mpi::coll {
 
 // The memory that the ranks of a communicator on one host share for their collectives: a head; the words of all members,
-// side by side, since each member reads those of all others; a block of data per member. Only a member writes its words
-// and its block. It starts as zeros; pages that are never touched take no memory. It grows with the number of members,
+// side by side, since each member reads those of all others; their data of a turn, side by side for the same reason; an
+// area for long data per member. Only a member writes its words and its data. It starts as zeros; pages that are never touched take no memory. It grows with the number of members,
 // not with the number of pairs.
 //
 // All members go through the same collectives, their turns 1, 2, ... A member posts that it has come to a turn,
@@ -19,7 +19,7 @@ namespace weft::mpi::coll {
 inline constexpr int kMostMembers = 1024;
 inline constexpr int kTurns = 4;  // number of posts and slots: one member may be this far ahead of another
 inline constexpr size_t kInline = 32;              // bytes of data in a post
-inline constexpr size_t kSlot = 16 * 1024;         // bytes of data for one turn
+inline constexpr size_t kSlot = 16 * 1024;         // bytes of data for one turn, at most
 inline constexpr size_t kArea = 256 * 1024;        // bytes of the area; longer data passes through it in pieces
 
 // One cache line.
@@ -71,7 +71,6 @@ struct MemberLines {
 
 inline constexpr uint64_t kStep = uint64_t{1} << 24;
 static_assert(sizeof(MemberLines) % 128 == 0);  // processors fetch two lines at a time; no member's words come with another's
-inline constexpr size_t kBlockBytes = kTurns * kSlot + kArea;
 
 struct Head {
   // a member that died before its turn, plus one; 0: none. Every sleeping member is woken for it
@@ -86,25 +85,31 @@ static_assert(sizeof(Head) <= kHeadBytes);
 
 class Memory {
  public:
-  static constexpr size_t Bytes(int members) { return BlocksStart(members) + static_cast<size_t>(members) * kBlockBytes; }
+  static constexpr size_t Bytes(int members) { return AreasStart(members) + static_cast<size_t>(members) * kArea; }
 
   // `base`: Bytes(members) bytes of memory, aligned to a page.
-  Memory(uint8_t* base, int members) : base_(base), blocks_(base + BlocksStart(members)) {}
+  Memory(uint8_t* base, int members)
+      : base_(base), turns_(base + TurnsStart(members)), areas_(base + AreasStart(members)), turn_bytes_(static_cast<size_t>(members) * kSlot) {}
 
   Head& head() const { return *reinterpret_cast<Head*>(base_); }
   MemberLines& lines(int member) const { return reinterpret_cast<MemberLines*>(base_ + kHeadBytes)[member]; }
-  uint8_t* slot(int member, uint64_t turn) const { return Block(member) + turn % kTurns * kSlot; }
-  uint8_t* area(int member) const { return Block(member) + kTurns * kSlot; }
+  // The data of a member in a turn in which each has `bytes`, kSlot at most. They have their places by that length: few
+  // pages, of which each member touches all. So the memory of a turn is free for another one as a whole or not at all.
+  uint8_t* data(int member, uint64_t turn, size_t bytes) const {
+    return turns_ + turn % kTurns * turn_bytes_ + static_cast<size_t>(member) * RoundUp(bytes, kTwoLines);
+  }
+  uint8_t* area(int member) const { return areas_ + static_cast<size_t>(member) * kArea; }
 
  private:
-  static constexpr size_t BlocksStart(int members) {
-    constexpr size_t kPage = 4096;
-    return kHeadBytes + (static_cast<size_t>(members) * sizeof(MemberLines) + kPage - 1) / kPage * kPage;
-  }
-  uint8_t* Block(int member) const { return blocks_ + static_cast<size_t>(member) * kBlockBytes; }
+  static constexpr size_t kPage = 4096, kTwoLines = 128;
+  static constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+  static constexpr size_t TurnsStart(int members) { return RoundUp(kHeadBytes + static_cast<size_t>(members) * sizeof(MemberLines), kPage); }
+  static constexpr size_t AreasStart(int members) { return TurnsStart(members) + kTurns * static_cast<size_t>(members) * kSlot; }
 
   uint8_t* base_;
-  uint8_t* blocks_;
+  uint8_t* turns_;
+  uint8_t* areas_;
+  size_t turn_bytes_;
 };
 
 }  // namespace weft::mpi::coll
