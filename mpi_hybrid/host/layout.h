@@ -40,7 +40,7 @@ struct Header {
 // `attention`.
 struct alignas(kLine) Slot {
   enum Presence : uint32_t { kAbsent = 0, kJoined = 1, kLeft = 2 };
-  enum Attention : uint32_t { kAsleep = 1 };  // the other bits are for p2p/host
+  enum Attention : uint32_t { kAsleep = 1, kNaps = 1u << 31 };  // kNaps: asleep in futex(2); the other bits are for p2p/host
 
   // kJoined publishes the fields below: stored with release by the process (TakePlace), loaded with acquire by the
   // others (Settle, PidOf)

@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +24,18 @@ namespace {
 // Offsets are given out once, so that nobody ever maps what another has now; there are enough. A memfd of that length
 // is of holes.
 constexpr uint64_t kFileBytes = uint64_t{1} << 56;
+
+// The word is in memory of several processes.
+long Futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const timespec* end) {
+  return syscall(SYS_futex, &word, operation, value, end, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+// On the clock of FUTEX_WAIT_BITSET.
+timespec After(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now().time_since_epoch() + time;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(end);
+  return {.tv_sec = seconds.count(), .tv_nsec = std::chrono::nanoseconds(end - seconds).count()};
+}
 
 std::string Why(const char* what) { return std::string(what) + ": " + DescribeShortage(errno); }
 
@@ -180,13 +194,34 @@ void Segment::Discard(uint64_t offset, uint64_t bytes) const {
 void Segment::IsAwake() {
   if (!std::exchange(armed_, false)) return;
   own().attention.fetch_and(~uint32_t{Slot::kAsleep});  // acquires what the process did that took the bit, in WakeUp
-  bell_.Silence();
+  if (!std::exchange(napped_, false)) bell_.Silence();
 }
+
+bool Segment::Nap(std::chrono::milliseconds most) {
+  std::atomic<uint32_t>& attention = own().attention;
+  const timespec end = After(most);
+  uint32_t seen = attention.fetch_or(Slot::kNaps) | Slot::kNaps;
+  int error = 0;
+  while ((seen & Slot::kAsleep) != 0 && error != ETIMEDOUT) {
+    error = Futex(attention, FUTEX_WAIT_BITSET, seen, &end) == 0 ? 0 : errno;
+    seen = attention.load();
+  }
+  seen = attention.fetch_and(~uint32_t{Slot::kNaps});
+  napped_ = (seen & Slot::kAsleep) == 0;
+  return napped_;
+}
+
+void Segment::EndNap() const { WakeUp(place_); }
 
 // Only the first of those who have news pays for the system call.
 void Segment::WakeUp(int place) const {
   Slot& slot = SlotAt(place);
-  if ((slot.attention.fetch_and(~uint32_t{Slot::kAsleep}) & Slot::kAsleep) == 0) return;
+  const uint32_t before = slot.attention.fetch_and(~uint32_t{Slot::kAsleep});
+  if ((before & Slot::kAsleep) == 0) return;
+  if ((before & Slot::kNaps) != 0) {
+    Futex(slot.attention, FUTEX_WAKE, 1, nullptr);
+    return;
+  }
   const BellName name = slot.bell;  // which another process may change meanwhile
   bell_.Ring(name);
 }

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -97,6 +98,10 @@ class Segment {
     // could pass even a sequentially consistent store.
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
+  // A sleep that may come first, between WillSleep and epoll: in futex(2), for `most`, without the library's lock. Who
+  // rings needs no bell then. True: somebody did.
+  bool Nap(std::chrono::milliseconds most);
+  void EndNap() const;  // as if somebody rang; any thread may call it
   void IsAwake();  // after each sleep; silences the bell
   void Silence() const { bell_.Silence(); }  // for a ring that came late
   int bell_fd() const { return bell_.fd(); }
@@ -141,6 +146,7 @@ class Segment {
   bool company_ = false;
   bool has_place_ = false;
   bool armed_ = false;
+  bool napped_ = false;  // and was woken: the bell did not ring
 };
 
 }  // namespace weft::mpi::host

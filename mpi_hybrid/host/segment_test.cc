@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/page_size.h"
@@ -142,6 +143,31 @@ TEST_F(SegmentTest, ABellRingsForWhoSleepsAndOnce) {
   EXPECT_FALSE(Rings(*second));
   first_->Ring(1);
   EXPECT_FALSE(Rings(*second));
+}
+
+TEST_F(SegmentTest, ANapEndsByARingWithoutTheBell) {
+  using std::chrono::milliseconds;
+  const auto second = Join(1);
+  ASSERT_NE(second, nullptr) << why_;
+  second->WillSleep();
+  EXPECT_FALSE(second->Nap(milliseconds(2))) << "nobody rang";
+  first_->Ring(1);
+  EXPECT_TRUE(Rings(*second)) << "it is asleep, and naps no more";
+  EXPECT_TRUE(second->Nap(milliseconds(60'000))) << "the ring came before";
+  second->IsAwake();
+  second->Silence();
+  for (int i = 0; i < 100; ++i) {
+    second->WillSleep();
+    std::thread other([&] { i % 2 == 0 ? first_->Ring(1) : second->EndNap(); });
+    EXPECT_TRUE(second->Nap(milliseconds(60'000)));
+    other.join();
+    second->IsAwake();
+  }
+  // A bit that another process sets in the word ends no nap.
+  second->WillSleep();
+  std::thread other([&] { first_->attention_of(1).fetch_or(2); });
+  EXPECT_FALSE(second->Nap(milliseconds(20)));
+  other.join();
 }
 
 TEST_F(SegmentTest, WhoDoesNotKnowTheKeyDoesNotRing) {

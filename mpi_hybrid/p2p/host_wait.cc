@@ -60,6 +60,7 @@ class HostWaits final : public ProgressStage {
     }
   }
 
+  bool Serves() const override { return false; }
   // The device watches the segment's.
   int fd() const override { return host::ThisHost() != nullptr ? -1 : host::OwnBell().fd(); }
 

@@ -29,7 +29,7 @@ constexpr Clock::duration kAfterSleep = std::chrono::microseconds(30);
 constexpr Clock::duration kYielding = std::chrono::microseconds(1000);
 constexpr Clock::duration kTrial = std::chrono::microseconds(100);  // where spinning was in vain before
 // A sleep below that took not much longer than to be woken: where the last one was such, the next wait polls for as long before it sleeps, and offers the
-// processor to others meanwhile. Else two that sleep would wait for each other asleep, whose messages take no time but that. Only where there is a stage, as
+// processor to others meanwhile. Else two that sleep would wait for each other asleep, whose messages take no time but that. Only where a stage serves others, as
 // that of windows between hosts: a target that waits carries out the operations of others, of which each would wait for its sleep (Get_accumulate and flush of
 // three ranks on two processors: 70 us instead of 25). Ranks that only exchange messages are better off asleep: collectives of four on two processors take up
 // to a quarter less time.
@@ -112,6 +112,10 @@ bool SocketsAreDue(State& state) {
   ++state.polls;
   if (state.polls % kSocketsEvery == 0 || static_cast<int32_t>(state.lively_until - state.polls) > 0) return true;
   return std::none_of(state.stages.begin(), state.stages.end(), [](const StageEntry& entry) { return entry.stage->Awaited(); });
+}
+
+bool Serves(const State& state) {
+  return std::any_of(state.stages.begin(), state.stages.end(), [](const StageEntry& entry) { return entry.stage->Serves(); });
 }
 
 void EndSleepInEpoll(State& state) {
@@ -296,7 +300,7 @@ void Progress::Waiter::Rest() {
     --state.others_asleep;
   } else {
     SleepInEpoll(state, *device, watch_);
-    state.short_sleep = !state.stages.empty() && state.beside_others == 0 && Clock::now() - now < kShortSleep;
+    state.short_sleep = Serves(state) && state.beside_others == 0 && Clock::now() - now < kShortSleep;
     if (state.beside_others != 0) --state.beside_others;
     slept_ = polls_ = true;
   }

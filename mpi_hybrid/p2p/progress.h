@@ -27,6 +27,8 @@ class ProgressStage {
   virtual void OnAwake() {}
   // Readable when there is something to do, after Arm(). -1: the stage needs no wake-up.
   virtual int fd() const = 0;
+  // Whether this process may have to carry out operations of others while it waits.
+  virtual bool Serves() const { return true; }
   // Whether a thread waits for an event that only this stage brings. Idle sockets are then polled less often.
   virtual bool Awaited() const { return false; }
 };

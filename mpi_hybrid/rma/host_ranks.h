@@ -19,6 +19,7 @@ class HostRanks {
     host::SealedMemory segment;  // of other processes
     ControlBlock control;  // none: the rank is not reached through memory
     std::shared_ptr<host::Process> process;  // null: this process
+    int place = -1;  // in the host's segment; -1: it has none, and a bell
     host::BellName bell;
     std::atomic<bool> ended{false};  // once true, it stays true; publishes nothing
   };
@@ -32,7 +33,12 @@ class HostRanks {
   // fence. Pairs with the fence of a thread that goes to sleep (WordWait::Arm).
   void Wake(int rank) {
     One& one = of(rank);
-    if (one.control && one.control.head->asleep.load() != 0 && one.control.head->asleep.exchange(0) != 0) host::OwnBell().Ring(one.bell);
+    if (!one.control || one.control.head->asleep.load() == 0 || one.control.head->asleep.exchange(0) == 0) return;
+    if (one.place >= 0) {
+      host::ThisHost()->RingAfterFence(one.place);
+    } else {
+      host::OwnBell().Ring(one.bell);
+    }
   }
   // Asks the system whether the rank's process has ended. False for ranks that are not reached through memory.
   bool Ended(int rank) {

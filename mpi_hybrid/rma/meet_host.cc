@@ -91,6 +91,7 @@ void RdmaWindow::MakeControl() {
   HostRanks::One& me = host_.of(comm->rank);
   me.control = own_.control;
   me.bell = host::OwnBell().name();
+  if (const auto* const segment = host::ThisHost()) me.place = segment->place();
 }
 
 // What is mapped from the process's own descriptors, or read in it, proves whose the number is. A range is there without that: the segment knows.
@@ -146,6 +147,7 @@ bool RdmaWindow::Meet(const HostCard& card, int rank) {
   one.control = found;
   one.process = std::move(process);
   one.bell = card.bell;
+  if (const auto* const segment = host::ThisHost()) one.place = segment->PlaceOf(peer.process).value_or(-1);
   return true;
 }
 

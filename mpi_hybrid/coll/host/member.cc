@@ -105,6 +105,16 @@ void Member::Wake() {
   }
 }
 
+// Pairs with HostGroup::Arm as Wake does: this member has seen the first one's post, or has written it.
+void Member::PassOn() {
+  changed_ = false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (memory_.head().sleepers.load(std::memory_order_seq_cst) == 0) return;
+  for (int i = 2 * me_ + 1; i <= 2 * me_ + 2 && i < members_; ++i) {
+    if (memory_.lines(i).sleeps_for.load(std::memory_order_seq_cst) == 1) waiter_.Ring(i);
+  }
+}
+
 bool Member::HasPassed(int member) const {
   if (HasLeft(member)) return true;
   const MemberLines& lines = memory_.lines(member);
@@ -294,9 +304,11 @@ Error Member::Barrier() {
   if (me_ == 0) {
     error = HearAll();
     if (Error said = SayAfter(error); error.ok()) error = std::move(said);
+    if (error.ok()) PassOn();
   } else {
     error = Say();
     if (error.ok()) error = AwaitPost(0);
+    if (error.ok()) PassOn();
     if (error.ok()) error = Hear(0);
     if (error.ok()) AllAreIn();
   }

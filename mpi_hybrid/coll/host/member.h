@@ -128,6 +128,9 @@ class Member {
   void SetReady(uint64_t steps);
   void SetTaken(uint64_t steps);
   void Wake();
+  // All have posted, and wait for the first one's post. It wakes those below it in a binary tree, and each of them those
+  // below itself, when it has seen that post: one member that wakes all would do so for longer than all the rest takes.
+  void PassOn();
   template <typename Look>
   Error Await(const Look& look);
   template <typename Has>

@@ -57,6 +57,7 @@ Error Member::AllReduceByFirst(const void* send, void* receive, MPI_Aint count, 
     if (bytes != 0) CopyBytes(room, send, bytes);
     WEFT_MPI_TRY(Say(room, inside));
     WEFT_MPI_TRY(AwaitPost(0));
+    PassOn();
     WEFT_MPI_TRY(Hear(0));
     AllAreIn();
     if (bytes != 0) CopyBytes(receive, GivenBy(0, bytes), bytes);
@@ -69,6 +70,7 @@ Error Member::AllReduceByFirst(const void* send, void* receive, MPI_Aint count, 
     fold_.Compute(0, count, inputs_, room);
   }
   if (Error said = SayAfter(error, room, inside); error.ok()) error = std::move(said);
+  if (error.ok()) PassOn();
   if (error.ok() && bytes != 0) CopyBytes(receive, room, bytes);
   return error;
 }

@@ -18,7 +18,9 @@ class DeathWatch final : EventLoop::Handler {
  public:
   void Begin(EventLoop& loop, std::shared_ptr<Process> process) {
     process_ = std::move(process);
-    if (process_->descriptor() >= 0 && process_->pid() != getpid()) registration_ = {loop, process_->descriptor(), EPOLLIN, *this};
+    if (process_->descriptor() >= 0 && process_->pid() != getpid()) {
+      registration_ = {loop, process_->descriptor(), EPOLLIN, *this, EventLoop::Urgency::kPatient};
+    }
   }
 
   // The loop found it, or Asks did.

@@ -33,7 +33,9 @@ HostTransport::HostTransport(Segment& segment, Engine& engine, EventLoop& loop, 
 HostTransport::~HostTransport() { End(PlaceCard::kLost); }
 
 Error HostTransport::Start() {
-  bell_ = {loop_, segment_.bell_fd(), EPOLLIN, *this};
+  // What rings it without a look at the segment is a window's with ranks of other jobs.
+  bell_ = {loop_, segment_.bell_fd(), EPOLLIN, *this, EventLoop::Urgency::kPatient};
+  loop_.set_nap(this);
   look_at_ = Clock::now() + kLookEvery;
   PlaceCard& card = CardOf(segment_.place());
   card.window = engine_.limits().window;
@@ -265,6 +267,7 @@ void HostTransport::End(PlaceCard::State state) {
   open_.clear();
   peers_.clear();
   bell_.End();
+  loop_.set_nap(nullptr);
   if (std::exchange(ended_, true)) return;
   if (presence() != nullptr) presence()->Show(nullptr);
   PlaceCard& card = CardOf(segment_.place());

@@ -39,7 +39,7 @@ inline constexpr size_t kNeverInPlace = SIZE_MAX;
 // Another process of the user may overwrite the rings. While this process sleeps or polls, it checks its own words of
 // all kinds (host/own_words.h) from time to time. If one differs, a peer that waits for that word would wait forever.
 // This process then gives up all connections on the host, and tells each peer.
-class HostTransport final : public Transport, HostConnection::Owner, EventLoop::Handler, OwnWords {
+class HostTransport final : public Transport, HostConnection::Owner, EventLoop::Handler, EventLoop::Nap, OwnWords {
  public:
   // All arguments must outlive it. Pieces of `in_place_from` bytes or more are copied directly from the memory of the
   // sending process, if the kernel permits that. kNeverInPlace: this process does not read other processes' memory
@@ -103,6 +103,9 @@ class HostTransport final : public Transport, HostConnection::Owner, EventLoop::
   bool StaysForLongData() override;
   void OnLost(HostConnection& connection) override { lost_.push_back(connection.link().peer()); }
   void OnReady(uint32_t events) override;
+  // EventLoop::Nap
+  bool Take(std::chrono::milliseconds most) override { return segment_.Nap(most); }
+  void End() override { segment_.EndNap(); }
 
   Segment& segment_;
   Engine& engine_;

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -20,8 +21,9 @@ uint64_t KeyOf(uint32_t slot, uint32_t generation) { return uint64_t{generation}
 
 // --- registrations ---
 
-EventLoop::Registration::Registration(EventLoop& loop, int fd, uint32_t events, Handler& handler)
-    : loop_(&loop), fd_(fd), key_(loop.TakeSlot(handler)) {
+EventLoop::Registration::Registration(EventLoop& loop, int fd, uint32_t events, Handler& handler, Urgency urgency)
+    : loop_(&loop), fd_(fd), key_(loop.TakeSlot(handler)), urgency_(urgency) {
+  if (urgency_ == Urgency::kUrgent) ++loop.urgent_;
   loop.Control(EPOLL_CTL_ADD, fd, events, key_);
 }
 
@@ -30,6 +32,7 @@ EventLoop::Registration& EventLoop::Registration::operator=(Registration&& other
   loop_ = std::exchange(other.loop_, nullptr);
   fd_ = other.fd_;
   key_ = other.key_;
+  urgency_ = other.urgency_;
   return *this;
 }
 
@@ -38,6 +41,7 @@ void EventLoop::Registration::SetEvents(uint32_t events) { loop_->Control(EPOLL_
 void EventLoop::Registration::End() {
   if (loop_ == nullptr) return;
   loop_->Control(EPOLL_CTL_DEL, fd_, 0, 0);
+  if (urgency_ == Urgency::kUrgent) --loop_->urgent_;
   const uint32_t number = static_cast<uint32_t>(key_);
   Slot& slot = loop_->slots_[number];
   slot.handler = nullptr;
@@ -65,9 +69,15 @@ void EventLoop::Control(int operation, int fd, uint32_t events, uint64_t key) {
   WEFT_CHECK(result == 0 || operation == EPOLL_CTL_DEL);
 }
 
-void EventLoop::Watch(int fd) { Control(EPOLL_CTL_ADD, fd, EPOLLIN, kForeign); }
+void EventLoop::Watch(int fd) {
+  ++urgent_;
+  Control(EPOLL_CTL_ADD, fd, EPOLLIN, kForeign);
+}
 
-void EventLoop::Unwatch(int fd) { Control(EPOLL_CTL_DEL, fd, 0, 0); }
+void EventLoop::Unwatch(int fd) {
+  --urgent_;
+  Control(EPOLL_CTL_DEL, fd, 0, 0);
+}
 
 // --- sleeping ---
 
@@ -83,6 +93,8 @@ bool EventLoop::Open() {
 void EventLoop::Wake() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  woken_ = true;
+  if (naps_) nap_->End();
 }
 
 int EventLoop::Wait(epoll_event* events, int most, int timeout_ms) const {
@@ -101,19 +113,34 @@ bool EventLoop::Sleep(int timeout_ms) {
   const auto due = deadline();
   const int until_due = due ? MillisecondsUntil(*due) : -1;
   const bool earlier = until_due >= 0 && (timeout_ms < 0 || until_due < timeout_ms);
+  int most = earlier ? until_due : timeout_ms;
+  const bool may_nap = nap_ != nullptr && urgent_ == 0 && most != 0;
   LibraryLock::Release();
-  const int count = Wait(events, kEventsPerTurn, earlier ? until_due : timeout_ms);
+  const bool news = may_nap && TakeNap(&most);
+  int count = 0;
+  if (!news || ++naps_in_a_row_ % kNapsInARow == 0 || woken_) count = Wait(events, kEventsPerTurn, news ? 0 : most);
   LibraryLock::Acquire();
   ++sleeps_;
   for (int i = 0; i < count; ++i) {
     if (events[i].data.u64 == kWake) {
+      woken_ = false;
       uint64_t wakes;
       [[maybe_unused]] const ssize_t got = read(wake_.get(), &wakes, sizeof(wakes));
     }
     Tell(events[i]);
   }
   OnTime();
-  return count > 0;
+  return news || count > 0;
+}
+
+// What of the timeout (-1: no limit) is left after it.
+bool EventLoop::TakeNap(int* timeout_ms) {
+  const int longest = static_cast<int>(kLongestNap.count()), most = *timeout_ms < 0 ? longest : std::min(*timeout_ms, longest);
+  naps_ = true;
+  const bool news = woken_ || nap_->Take(std::chrono::milliseconds(most));
+  naps_ = false;
+  if (*timeout_ms > 0) *timeout_ms -= most;
+  return news;
 }
 
 bool EventLoop::Dispatch(int timeout_ms) {

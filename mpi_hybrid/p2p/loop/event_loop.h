@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,20 @@ namespace weft::mpi {
 class EventLoop {
  public:
   using Clock = std::chrono::steady_clock;
+
+  // A short sleep that costs less to begin and to end than one in epoll, for news that come through memory. It notices no
+  // descriptor.
+  class Nap {
+   public:
+    // Without the lock. Whether there is news; false: `most` is over.
+    virtual bool Take(std::chrono::milliseconds most) = 0;
+    // The nap that is being taken, or begins, ends with news. Any thread may call it.
+    virtual void End() = 0;
+
+   protected:
+    ~Nap() = default;
+  };
+  static constexpr std::chrono::milliseconds kLongestNap{5};
 
   // Receives the readiness events of a descriptor.
   class Handler {
@@ -39,12 +54,13 @@ class EventLoop {
   };
 
   // A descriptor that the loop watches for a Handler as long as this object lives. It does not own the descriptor,
-  // which must outlive it.
+  // which must outlive it. kPatient: its events may be noticed after a nap only.
+  enum class Urgency : uint8_t { kUrgent, kPatient };
   class Registration {
    public:
     Registration() = default;
     // `events`: EPOLLIN, EPOLLOUT, or 0 for none at present.
-    Registration(EventLoop& loop, int fd, uint32_t events, Handler& handler);
+    Registration(EventLoop& loop, int fd, uint32_t events, Handler& handler, Urgency urgency = Urgency::kUrgent);
     Registration(Registration&& other) noexcept { *this = std::move(other); }
     Registration& operator=(Registration&& other) noexcept;
     ~Registration() { End(); }
@@ -56,6 +72,7 @@ class EventLoop {
     EventLoop* loop_ = nullptr;
     int fd_ = -1;
     uint64_t key_ = 0;
+    Urgency urgency_ = Urgency::kUrgent;
   };
 
   EventLoop() = default;
@@ -66,6 +83,9 @@ class EventLoop {
   bool Open();
   // `timed` must outlive the use of the loop.
   void Add(Timed& timed) { timed_.push_back(&timed); }
+
+  // While nothing urgent is watched, sleeps begin with a nap. `nap` must outlive the use of the loop.
+  void set_nap(Nap* nap) { nap_ = nap; }
 
   // Watches a foreign descriptor: while it is readable it ends Sleep. Its owner handles the event.
   void Watch(int fd);
@@ -97,10 +117,19 @@ class EventLoop {
   void Control(int operation, int fd, uint32_t events, uint64_t key);
   int Wait(epoll_event* events, int most, int timeout_ms) const;
   void Tell(const epoll_event& event);
+  bool TakeNap(int* timeout_ms);
   std::optional<Clock::time_point> deadline() const;
   void OnTime();
 
+  static constexpr uint32_t kNapsInARow = 64;  // until descriptors are looked at again
+
   Descriptor epoll_, wake_;
+  Nap* nap_ = nullptr;
+  int urgent_ = 0;  // registrations, and foreign descriptors
+  uint32_t naps_in_a_row_ = 0;
+  // Wake() stores `woken_` and then looks at `naps_`; a nap stores `naps_` and then looks at `woken_`. Both are
+  // sequentially consistent: at least one of the two sees the other.
+  std::atomic<bool> woken_{false}, naps_{false};
   uint64_t sleeps_ = 0;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;

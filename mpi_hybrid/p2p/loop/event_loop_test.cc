@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -147,6 +148,66 @@ TEST_F(EventLoopTest, TheEarliestTimeEndsASleepAndOnlyItsOwnerIsTold) {
   EXPECT_FALSE(loop_.Dispatch(0));
   EXPECT_EQ(later.rings, 1);
   EXPECT_FALSE(loop_.Sleep(1));
+}
+
+class CountedNap final : public EventLoop::Nap {
+ public:
+  bool Take(std::chrono::milliseconds most) override {
+    ++taken;
+    EXPECT_LE(most, EventLoop::kLongestNap);
+    const auto end = Clock::now() + most;
+    while (Clock::now() < end) {
+      if (news.exchange(false)) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+  void End() override { news = true; }
+
+  std::atomic<bool> news{false};
+  int taken = 0;
+};
+
+TEST_F(EventLoopTest, ASleepBeginsWithANapWhileNothingUrgentIsWatched) {
+  const Descriptor urgent = NotReady(), patient = Ready();
+  CallingHandler handler, late;
+  CountedNap nap;
+  loop_.set_nap(&nap);
+  EventLoop::Registration never(loop_, urgent.get(), EPOLLIN, handler);
+  EXPECT_FALSE(loop_.Sleep(1));
+  EXPECT_EQ(nap.taken, 0);
+  EventLoop::Registration moved = std::move(never);
+  moved.End();
+  nap.news = true;
+  EXPECT_TRUE(loop_.Sleep(600'000));
+  EXPECT_EQ(nap.taken, 1);
+  EventLoop::Registration may_wait(loop_, patient.get(), EPOLLIN, late, EventLoop::Urgency::kPatient);
+  EXPECT_TRUE(loop_.Sleep(600'000)) << "after the nap";
+  EXPECT_EQ(nap.taken, 2);
+  EXPECT_EQ(late.calls, 1);
+  // Naps that always bring news do not hide it either.
+  for (int i = 0; i < 64; ++i) {
+    nap.news = true;
+    EXPECT_TRUE(loop_.Sleep(600'000));
+  }
+  EXPECT_EQ(late.calls, 2);
+}
+
+TEST_F(EventLoopTest, AWakeEndsANapAsWell) {
+  CountedNap nap;
+  loop_.set_nap(&nap);
+  loop_.Wake();
+  EXPECT_TRUE(loop_.Sleep(600'000));
+  EXPECT_EQ(nap.taken, 0) << "it came before";
+  EXPECT_FALSE(loop_.Sleep(1));
+  for (int i = 0; i < 100; ++i) {
+    std::thread other([&] { loop_.Wake(); });
+    EXPECT_TRUE(loop_.Sleep(600'000));
+    other.join();
+    while (nap.news.exchange(false)) {
+    }
+    EXPECT_FALSE(loop_.Sleep(0));
+  }
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr auto kTellOfStrangersAgain = std::chrono::seconds(10);
 void Strangers::Listen(Socket listener) {
   listener_ = std::move(listener);
   Reserve();
-  registration_ = {loop_, listener_.get(), EPOLLIN, *this};
+  registration_ = {loop_, listener_.get(), EPOLLIN, *this, EventLoop::Urgency::kPatient};
 }
 
 void Strangers::Close() {
