@@ -1,7 +1,8 @@
 /* growth: exchanges a message between all pairs of ranks and puts into a window of each, so that all that the library keeps for a pair is there. Then each rank
  * gets from all in fences. Rank 0 prints "started at S", seconds of CLOCK_MONOTONIC when all ranks were through MPI_Init, "gets=U": us of such a fence, and
  * "memory=K,tables=T,waits=W": KiB of a rank on average, what ranks share divided among them (Linux: Pss), and of its page tables; and how often a rank slept
- * until it was through MPI_Init, as it does for each question to the launcher. */
+ * until it was through MPI_Init, as it does for each question to the launcher. Last, "each=K,each_tables=T": the same of one communicator more, after
+ * collectives on it. */
 #define _GNU_SOURCE
 #include <sys/resource.h>
 #include <time.h>
@@ -63,6 +64,24 @@ int main(int argc, char** argv) {
   double mine[3] = {Kilobytes("/proc/self/smaps_rollup", "Pss:"), Kilobytes("/proc/self/status", "VmPTE:"), (double)usage.ru_nvcsw}, all[3];
   MPI_Reduce(mine, all, 3, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (world_rank == 0) printf("memory=%.0f,tables=%.0f,waits=%.0f\n", all[0] / world_size, all[1] / world_size, all[2] / world_size);
+
+  enum { kCommunicators = 16, kTurns = 8, kNumbers = 5 };
+  MPI_Comm communicators[kCommunicators];
+  long* all_numbers = malloc(kNumbers * size * sizeof(long));
+  for (int i = 0; i < kCommunicators; i++) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &communicators[i]);
+    for (int turn = 0; turn < kTurns; turn++) {
+      const long numbers[kNumbers] = {world_rank, turn};
+      MPI_Allgather(numbers, kNumbers, MPI_LONG, all_numbers, kNumbers, MPI_LONG, communicators[i]);
+      for (int rank = 0; rank < world_size; rank++) CHECK_EQ(all_numbers[kNumbers * rank], rank);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  double more[2] = {Kilobytes("/proc/self/smaps_rollup", "Pss:") - mine[0], Kilobytes("/proc/self/status", "VmPTE:") - mine[1]};
+  MPI_Reduce(more, all, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (world_rank == 0) printf("each=%.1f,each_tables=%.1f\n", all[0] / world_size / kCommunicators, all[1] / world_size / kCommunicators);
+  for (int i = 0; i < kCommunicators; i++) MPI_Comm_free(&communicators[i]);
+  free(all_numbers);
   fflush(stdout);
   MPI_Win_free(&window);
   free(requests);
