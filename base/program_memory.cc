@@ -16,6 +16,10 @@
 
 #include "base/uncancelled.h"
 
+#ifndef MADV_POPULATE_READ
+constexpr int MADV_POPULATE_READ = 22;  // Linux 5.14; before, madvise(2) fails
+#endif
+
 namespace weft {
 namespace internal {
 constinit thread_local bool g_thread_of_ours = false;
