@@ -23,12 +23,12 @@ std::string KeyOf(int rank) { return kSegmentPrefix + std::to_string(rank); }
 
 Descriptor ConnectTo(const Nonce& name) {
   Descriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!made) return {};
+  if (!made) return Descriptor();
   const timeval patience = {.tv_sec = Gathering::kPatienceSeconds, .tv_usec = 0};
   setsockopt(made.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   setsockopt(made.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   const AbstractName address(kSegmentPrefix, name);
-  if (connect(made.get(), address.get(), address.length) != 0) return {};
+  if (connect(made.get(), address.get(), address.length) != 0) return Descriptor();
   return made;
 }
 

@@ -103,7 +103,7 @@ void LocalJob::Start(StartOrder order) {
   for (const StartOrder::Rank& rank : order.ranks) setup.application_of[rank.rank] = rank.program;
   whole_job_ = order.ranks.size() == static_cast<size_t>(order.job_size);
   server_ = std::make_unique<Server>(std::move(setup), this);
-  starting_.emplace();
+  starting_.emplace(Starting{});
   if (const std::string problem = MakeBinder(order, &starting_->binder); !problem.empty()) {
     Tell(FrameType::kNotStarted, order.ranks.empty() ? 0 : order.ranks[0].rank, NumberAndText(1, problem));
     return End(milliseconds(0));
