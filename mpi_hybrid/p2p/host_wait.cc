@@ -79,7 +79,7 @@ HostWait::Scope::Scope(HostWait& wait) : wait_(wait) { HostWaits::Get().Add(wait
 HostWait::Scope::~Scope() { HostWaits::Get().Remove(wait_); }
 
 HostWait::Spinner::Spinner(std::chrono::microseconds limit)
-    : limit_(limit), spins_(SpinTime().count() != 0), yields_(spins_ || HandsProcessorOn()) {}
+    : limit_(limit), spins_(SpinTime().count() != 0) {}
 
 bool HostWait::Spinner::Goes() {
   if (turns_++ == 0) return true;
@@ -90,12 +90,13 @@ bool HostWait::Spinner::Goes() {
   if (turns_ == kClockEvery) end_ = now + limit_;
   if (now < end_ && !SharesProcessor()) return true;
   spins_ = false;
+  spun_ = true;
   turns_ = 1;
   return Yields();
 }
 
 bool HostWait::Spinner::Yields() {
-  if (!yields_ || turns_ > kYields) return false;
+  if (turns_ > kYields || !(spun_ || HandsProcessorOn())) return false;
   LibraryLock::Release();
   sched_yield();
   LibraryLock::Acquire();

@@ -71,7 +71,7 @@ class HostWait {
 
     const std::chrono::microseconds limit_;
     int turns_ = 0;
-    bool spins_, yields_;
+    bool spins_, spun_ = false;
     std::chrono::steady_clock::time_point end_;
   };
   // Looks without pauses: as long as a copy of some KiB takes, to notice the change at once.

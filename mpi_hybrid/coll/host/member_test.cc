@@ -148,7 +148,7 @@ void One(Member& member, std::mt19937& random) {
   const int n = member.members(), me = member.me();
   const unsigned salt = static_cast<unsigned>(random());
   const int root = static_cast<int>(random() % static_cast<unsigned>(n));
-  const size_t kLimits[] = {0, kInline, 4096, kSlot, kArea / 2, kArea, 3 * kArea, Member::kInPlaceBeyondArea, Member::kInPlace};
+  const size_t kLimits[] = {0, kInline, kShort, 4096, kSlot, kArea / 2, kArea, 3 * kArea, Member::kInPlaceBeyondArea, Member::kInPlace};
   MPI_Aint count = static_cast<MPI_Aint>(kLimits[random() % std::size(kLimits)] / 4) + static_cast<int>(random() % 5) - 2;
   const unsigned kind = random() % 8;
   const bool in_place = random() % 2 == 0;

@@ -8,8 +8,8 @@
 namespace weft::mpi::coll {
 
 // The memory that the ranks of a communicator on one host share for their collectives: a head; the words of all members,
-// side by side, since each member reads those of all others; their data of a turn, side by side for the same reason; an
-// area for long data per member. Only a member writes its words and its data. It starts as zeros; pages that are never touched take no memory. It grows with the number of members,
+// side by side, since each member reads those of all others; their short data of a turn, side by side for the same
+// reason; a block of longer data per member. Only a member writes its words and its data. It starts as zeros; pages that are never touched take no memory. It grows with the number of members,
 // not with the number of pairs.
 //
 // All members go through the same collectives, their turns 1, 2, ... A member posts that it has come to a turn,
@@ -19,7 +19,8 @@ namespace weft::mpi::coll {
 inline constexpr int kMostMembers = 1024;
 inline constexpr int kTurns = 4;  // number of posts and slots: one member may be this far ahead of another
 inline constexpr size_t kInline = 32;              // bytes of data in a post
-inline constexpr size_t kSlot = 16 * 1024;         // bytes of data for one turn, at most
+inline constexpr size_t kShort = 1024;             // bytes of data for one turn that are short
+inline constexpr size_t kSlot = 16 * 1024;         // ... at most
 inline constexpr size_t kArea = 256 * 1024;        // bytes of the area; longer data passes through it in pieces
 
 // One cache line.
@@ -85,31 +86,36 @@ static_assert(sizeof(Head) <= kHeadBytes);
 
 class Memory {
  public:
-  static constexpr size_t Bytes(int members) { return AreasStart(members) + static_cast<size_t>(members) * kArea; }
+  static constexpr size_t Bytes(int members) { return BlocksStart(members) + static_cast<size_t>(members) * kBlockBytes; }
 
   // `base`: Bytes(members) bytes of memory, aligned to a page.
   Memory(uint8_t* base, int members)
-      : base_(base), turns_(base + TurnsStart(members)), areas_(base + AreasStart(members)), turn_bytes_(static_cast<size_t>(members) * kSlot) {}
+      : base_(base), shorts_(base + ShortsStart(members)), blocks_(base + BlocksStart(members)), turn_bytes_(static_cast<size_t>(members) * kShort) {}
 
   Head& head() const { return *reinterpret_cast<Head*>(base_); }
   MemberLines& lines(int member) const { return reinterpret_cast<MemberLines*>(base_ + kHeadBytes)[member]; }
-  // The data of a member in a turn in which each has `bytes`, kSlot at most. They have their places by that length: few
-  // pages, of which each member touches all. So the memory of a turn is free for another one as a whole or not at all.
+  // The data of a member in a turn in which each has `bytes`, kSlot at most. Short ones have their places by that length:
+  // few pages, of which each member touches all. So that memory of a turn is free for another one as a whole or not at
+  // all.
   uint8_t* data(int member, uint64_t turn, size_t bytes) const {
-    return turns_ + turn % kTurns * turn_bytes_ + static_cast<size_t>(member) * RoundUp(bytes, kTwoLines);
+    if (bytes > kShort) return Block(member) + turn % kTurns * kSlot;
+    return shorts_ + turn % kTurns * turn_bytes_ + static_cast<size_t>(member) * RoundUp(bytes, kTwoLines);
   }
-  uint8_t* area(int member) const { return areas_ + static_cast<size_t>(member) * kArea; }
+  uint8_t* area(int member) const { return Block(member) + kTurns * kSlot; }
 
  private:
   static constexpr size_t kPage = 4096, kTwoLines = 128;
+  // Not a power of two: what all members have at one offset is then in different sets of a cache.
+  static constexpr size_t kBlockBytes = kTurns * kSlot + kArea;
   static constexpr size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
-  static constexpr size_t TurnsStart(int members) { return RoundUp(kHeadBytes + static_cast<size_t>(members) * sizeof(MemberLines), kPage); }
-  static constexpr size_t AreasStart(int members) { return TurnsStart(members) + kTurns * static_cast<size_t>(members) * kSlot; }
+  static constexpr size_t ShortsStart(int members) { return RoundUp(kHeadBytes + static_cast<size_t>(members) * sizeof(MemberLines), kPage); }
+  static constexpr size_t BlocksStart(int members) { return RoundUp(ShortsStart(members) + kTurns * static_cast<size_t>(members) * kShort, kPage); }
+  uint8_t* Block(int member) const { return blocks_ + static_cast<size_t>(member) * kBlockBytes; }
 
   uint8_t* base_;
-  uint8_t* turns_;
-  uint8_t* areas_;
-  size_t turn_bytes_;
+  uint8_t* shorts_;
+  uint8_t* blocks_;
+  size_t turn_bytes_;  // of short data
 };
 
 }  // namespace weft::mpi::coll
