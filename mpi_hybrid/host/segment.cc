@@ -6,8 +6,8 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,10 +31,10 @@ long Futex(std::atomic<uint32_t>& word, int operation, uint32_t value, const tim
 }
 
 // On the clock of FUTEX_WAIT_BITSET.
-timespec After(std::chrono::milliseconds time) {
-  const auto end = std::chrono::steady_clock::now().time_since_epoch() + time;
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(end);
-  return {.tv_sec = seconds.count(), .tv_nsec = std::chrono::nanoseconds(end - seconds).count()};
+timespec TimespecOf(std::chrono::steady_clock::time_point time) {
+  const auto since = time.time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since);
+  return {.tv_sec = seconds.count(), .tv_nsec = std::chrono::nanoseconds(since - seconds).count()};
 }
 
 std::string Why(const char* what) { return std::string(what) + ": " + DescribeShortage(errno); }
@@ -55,8 +55,7 @@ std::unique_ptr<Segment> Segment::Create(std::span<const int> ranks, int place, 
   return made->TakePlace(why) ? std::move(made) : nullptr;
 }
 
-std::unique_ptr<Segment> Segment::Join(Descriptor memory, std::span<const int> ranks, int place,
-                                               std::string* why) {
+std::unique_ptr<Segment> Segment::Join(Descriptor memory, std::span<const int> ranks, int place, std::string* why) {
   std::unique_ptr<Segment> made(new Segment(ranks, place));
   made->memory_ = std::move(memory);
   uint64_t length = 0;
@@ -199,11 +198,14 @@ void Segment::IsAwake() {
 
 bool Segment::Nap(std::chrono::milliseconds most) {
   std::atomic<uint32_t>& attention = own().attention;
-  const timespec end = After(most);
+  const auto end = std::chrono::steady_clock::now() + most;
+  const timespec deadline = TimespecOf(end);
   uint32_t seen = attention.fetch_or(Slot::kNaps) | Slot::kNaps;
-  int error = 0;
-  while ((seen & Slot::kAsleep) != 0 && error != ETIMEDOUT) {
-    error = Futex(attention, FUTEX_WAIT_BITSET, seen, &end) == 0 ? 0 : errno;
+  while ((seen & Slot::kAsleep) != 0) {
+    const bool woken = Futex(attention, FUTEX_WAIT_BITSET, seen, &deadline) == 0;
+    // EAGAIN: the word has changed, perhaps in bits of others. Some process may change it all the time.
+    if (!woken && errno != EAGAIN && errno != EINTR) break;
+    if (std::chrono::steady_clock::now() >= end) break;
     seen = attention.load();
   }
   seen = attention.fetch_and(~uint32_t{Slot::kNaps});

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -91,17 +92,18 @@ class Segment {
   // A process that is about to sleep calls WillSleep, checks once more whether there is something to do, and sleeps in
   // epoll with bell_fd() among its descriptors. A process that changes something which another may wait for makes the
   // change first and then calls Ring. Therefore at least one of the two sees the other.
+  // Several sources of news may each call it before their last check. Only the first call sets the bit: a ring that came
+  // between two of them has taken it, and a nap must see that.
   void WillSleep() {
-    armed_ = true;
-    own().attention.fetch_or(Slot::kAsleep, std::memory_order_relaxed);
+    if (!std::exchange(armed_, true)) own().attention.fetch_or(Slot::kAsleep, std::memory_order_relaxed);
     // Pairs with Ring. The checks that follow may be loads with acquire only. On a weakly ordered processor such a load
     // could pass even a sequentially consistent store.
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
-  // A sleep that may come first, between WillSleep and epoll: in futex(2), for `most`, without the library's lock. Who
-  // rings needs no bell then. True: somebody did.
+  // A sleep that may come first, between WillSleep and epoll: in futex(2), for `most`, without the library's lock. A
+  // process that rings then needs no datagram. True: the process was rung.
   bool Nap(std::chrono::milliseconds most);
-  void EndNap() const;  // as if somebody rang; any thread may call it
+  void EndNap() const;  // ends a nap as a ring does; any thread may call it
   void IsAwake();  // after each sleep; silences the bell
   void Silence() const { bell_.Silence(); }  // for a ring that came late
   int bell_fd() const { return bell_.fd(); }

@@ -163,10 +163,28 @@ TEST_F(SegmentTest, ANapEndsByARingWithoutTheBell) {
     other.join();
     second->IsAwake();
   }
-  // A bit that another process sets in the word ends no nap.
+}
+
+TEST_F(SegmentTest, ARingBetweenTwoAnnouncementsOfOneSleepIsNotLost) {
+  const auto second = Join(1);
+  ASSERT_NE(second, nullptr) << why_;
+  second->WillSleep();  // a communicator's
+  first_->Ring(1);
+  second->WillSleep();  // the messages'
+  EXPECT_TRUE(second->Nap(std::chrono::milliseconds(60'000)));
+}
+
+// Other bits of the word have other meanings, and any process of the user can write them.
+TEST_F(SegmentTest, ANapEndsInTimeHoweverOftenItsWordChanges) {
+  const auto second = Join(1);
+  ASSERT_NE(second, nullptr) << why_;
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    while (!over) first_->attention_of(1).fetch_xor(2);
+  });
   second->WillSleep();
-  std::thread other([&] { first_->attention_of(1).fetch_or(2); });
-  EXPECT_FALSE(second->Nap(milliseconds(20)));
+  EXPECT_FALSE(second->Nap(std::chrono::milliseconds(20)));
+  over = true;
   other.join();
 }
 
