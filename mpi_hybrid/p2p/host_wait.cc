@@ -4,69 +4,68 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "mpi_hybrid/core/lock.h"
 #include "mpi_hybrid/core/pause.h"
 #include "mpi_hybrid/host/this_host.h"
+#include "mpi_hybrid/p2p/host_waits.h"
 #include "mpi_hybrid/p2p/process_device.h"
-#include "mpi_hybrid/p2p/progress.h"
 
 namespace weft::mpi {
 
-// Among what Progress sleeps on: the bell, for all waits of this process.
-class HostWaits final : public ProgressStage {
- public:
-  static HostWaits& Get() {
-    static auto* const waits = new HostWaits;  // used until the process ends
-    return *waits;
-  }
+HostWaits& HostWaits::Get() {
+  static auto* const waits = new HostWaits;  // used until the process ends
+  return *waits;
+}
 
-  void Add(HostWait& wait) {
-    if (waits_.empty()) Progress::AddStage(this);
-    wait.told_ = false;
-    waits_.push_back(&wait);
-  }
-  void Remove(HostWait& wait) {
-    wait.Disarm();
-    waits_.erase(std::find(waits_.begin(), waits_.end(), &wait));
-    if (waits_.empty()) Progress::RemoveStage(this);
-  }
+void HostWaits::Add(HostWait& wait) {
+  if (waits_.empty()) Progress::AddStage(this);
+  wait.told_ = false;
+  waits_.push_back(&wait);
+}
 
-  // True when a wait has ended: of this thread, or of one that sleeps behind it and has to be told. Once for each, since
-  // who polls in vain lets the other have the lock.
-  bool Poll() override {
-    bool news = false;
-    for (HostWait* wait : waits_) {
-      if (wait->IsOver() && !std::exchange(wait->told_, true)) news = true;
-    }
-    if (news) Progress::Wake();
-    return news;
+void HostWaits::Remove(HostWait& wait) {
+  wait.Disarm();
+  waits_.erase(std::find(waits_.begin(), waits_.end(), &wait));
+  if (waits_.empty()) return Progress::RemoveStage(this);
+  // Another thread sleeps, perhaps for the same words, and is to be rung for them as before.
+  if (armed_ && !ArmAll()) Progress::Wake();
+}
+
+bool HostWaits::Poll() {
+  bool news = false;
+  for (HostWait* wait : waits_) {
+    const bool over = wait->IsOver();
+    if (std::exchange(wait->told_, over) != over) news |= over;
   }
+  if (news) Progress::Wake();
+  return news;
+}
 
-  // A wait that is over and was told is another thread's, which goes on when it gets the lock: not before this one sleeps.
-  bool Arm() override {
-    if (host::Segment* const segment = host::ThisHost()) segment->WillSleep();
-    return std::all_of(waits_.begin(), waits_.end(), [](HostWait* wait) { return wait->told_ || wait->Arm(); });
+bool HostWaits::ArmAll() {
+  bool all = true;
+  for (HostWait* wait : waits_) all &= wait->Arm() || wait->told_;
+  return all;
+}
+
+bool HostWaits::Arm() {
+  armed_ = true;
+  if (host::Segment* const segment = host::ThisHost()) segment->WillSleep();
+  return ArmAll();
+}
+
+void HostWaits::OnAwake() {
+  if (!std::exchange(armed_, false)) return;
+  for (HostWait* wait : waits_) wait->Disarm();
+  // Also of what rang for waits that are over: it would end the next sleep at once.
+  if (host::Segment* const segment = host::ThisHost()) {
+    segment->IsAwake();
+  } else {
+    host::OwnBell().Silence();
   }
+}
 
-  void OnAwake() override {
-    for (HostWait* wait : waits_) wait->Disarm();
-    // Also of what rang for waits that are over: it would end the next sleep at once.
-    if (host::Segment* const segment = host::ThisHost()) {
-      segment->IsAwake();
-    } else {
-      host::OwnBell().Silence();
-    }
-  }
-
-  bool Serves() const override { return false; }
-  // The device watches the segment's.
-  int fd() const override { return host::ThisHost() != nullptr ? -1 : host::OwnBell().fd(); }
-
- private:
-  std::vector<HostWait*> waits_;
-};
+int HostWaits::fd() const { return host::ThisHost() != nullptr ? -1 : host::OwnBell().fd(); }
 
 namespace {
 
