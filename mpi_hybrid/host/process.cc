@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <string>
 #include <utility>
 
 #include "base/file_limit.h"
 #include "base/high_descriptor.h"
+#include "mpi_hybrid/host/weak_table.h"
 
 namespace weft::mpi::host {
 namespace {
@@ -59,12 +59,10 @@ std::shared_ptr<Process> Process::ForTesting(pid_t pid, bool names_by_descriptor
 }
 
 std::shared_ptr<Process> Process::Of(pid_t pid) {
-  static auto* const known = new std::map<pid_t, std::weak_ptr<Process>>;
-  std::erase_if(*known, [](const auto& one) { return one.second.expired(); });
-  std::weak_ptr<Process>& entry = (*known)[pid];
-  if (std::shared_ptr<Process> process = entry.lock(); process != nullptr && !process->HasEnded()) return process;
+  static auto* const known = new WeakTable<pid_t, Process>;
+  if (std::shared_ptr<Process> process = known->Find(pid); process != nullptr && !process->HasEnded()) return process;
   std::shared_ptr<Process> process(new Process(pid, /*names_by_descriptor=*/true));
-  entry = process;
+  known->Put(pid, process);
   return process;
 }
 

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <utility>
 
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/host/weak_table.h"
 
 namespace weft::mpi::host {
 namespace {
 
 using Key = std::pair<pid_t, ProcessMemory::Access>;
 
-std::map<Key, std::weak_ptr<ProcessMemory>>& Known() {
-  static auto* const known = new std::map<Key, std::weak_ptr<ProcessMemory>>;  // used until the process ends
+WeakTable<Key, ProcessMemory>& Known() {
+  static auto* const known = new WeakTable<Key, ProcessMemory>;  // used until the process ends
   return *known;
 }
 
@@ -21,13 +21,11 @@ std::map<Key, std::weak_ptr<ProcessMemory>>& Known() {
 
 std::shared_ptr<ProcessMemory> ProcessMemory::Of(const Claim& claim, Access access) {
   if (claim.mark == 0 || claim.pid <= 0) return nullptr;
-  std::erase_if(Known(), [](const auto& one) { return one.second.expired(); });
-  std::weak_ptr<ProcessMemory>& entry = Known()[{claim.pid, access}];
-  std::shared_ptr<ProcessMemory> memory = entry.lock();
+  std::shared_ptr<ProcessMemory> memory = Known().Find({claim.pid, access});
   if (memory != nullptr && memory->process_.mark() == claim.mark) return memory;
   memory.reset(new ProcessMemory(MarkedProcess(claim.pid, claim.mark), access));
   if (!memory->Proves(claim)) return nullptr;
-  entry = memory;
+  Known().Put({claim.pid, access}, memory);
   return memory;
 }
 
