@@ -115,6 +115,22 @@ class ServerTest(unittest.TestCase):
                 self.play(port, clients)
                 self.assertEqual(self.outcome(server), (0, ""))
 
+    def test_the_client_that_left_first_is_named_however_late_the_server_looks(self):
+        for first in 0, 1:
+            with self.subTest(first=first):
+                server, port = self.serve("-server", "2")
+                clients = [Client(port).join(rank) for rank in range(2)]
+                for client in clients:
+                    client.receive()
+                os.kill(server.pid, signal.SIGSTOP)
+                os.waitid(os.P_PID, server.pid, os.WSTOPPED)
+                clients[first].close()
+                clients[1 - first].close()
+                os.kill(server.pid, signal.SIGCONT)
+                status, errors = self.outcome(server)
+                self.assertEqual(status, 1)
+                self.assertRegex(errors, rf"client {first} .* left")
+
     def test_listens_at_the_port_that_is_asked_for(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
