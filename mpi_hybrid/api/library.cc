@@ -14,10 +14,10 @@
 #include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/core/job.h"
 #include "mpi_hybrid/core/settings.h"
+#include "mpi_hybrid/host/this_host.h"
 #include "mpi_hybrid/p2p/foreign.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/process_device.h"
-#include "mpi_hybrid/host/this_host.h"
 #include "mpi_hybrid/survive/recover.h"
 
 namespace weft::mpi {

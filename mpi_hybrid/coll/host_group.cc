@@ -14,11 +14,11 @@
 #include "mpi_hybrid/coll/schedule_request.h"
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/host/own_words.h"
+#include "mpi_hybrid/host/this_host.h"
 #include "mpi_hybrid/p2p/message.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/progress.h"
-#include "mpi_hybrid/host/own_words.h"
-#include "mpi_hybrid/host/this_host.h"
 
 namespace weft::mpi {
 namespace {

@@ -9,10 +9,10 @@
 #include "mpi_hybrid/coll/host/member.h"
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/host/own_words.h"
 #include "mpi_hybrid/host/process_memory.h"
 #include "mpi_hybrid/host/segment.h"
 #include "mpi_hybrid/p2p/host_wait.h"
-#include "mpi_hybrid/host/own_words.h"
 
 namespace weft::mpi {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "impi/job/ranks.h"
 #include "base/descriptor.h"
+#include "impi/job/ranks.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/process_table.h"
 #include "mpi_hybrid/core/told_deaths.h"

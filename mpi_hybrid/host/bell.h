@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "base/job_secret.h"
 #include "base/descriptor.h"
+#include "base/job_secret.h"
 
 namespace weft::mpi::host {
 

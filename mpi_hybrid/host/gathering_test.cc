@@ -11,8 +11,8 @@
 
 #include "base/hex.h"
 #include "base/job_secret.h"
-#include "mpi_hybrid/p2p/testing/fake_pmi.h"
 #include "mpi_hybrid/host/abstract_name.h"
+#include "mpi_hybrid/p2p/testing/fake_pmi.h"
 
 namespace weft::mpi::host {
 namespace {

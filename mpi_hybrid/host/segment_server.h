@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "base/job_secret.h"
 #include "base/descriptor.h"
+#include "base/job_secret.h"
 
 namespace weft::mpi::host {
 

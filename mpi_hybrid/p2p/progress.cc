@@ -12,10 +12,10 @@
 
 #include "base/check.h"
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/host/this_host.h"
 #include "mpi_hybrid/p2p/device/device.h"
 #include "mpi_hybrid/p2p/process_device.h"
 #include "mpi_hybrid/p2p/request/news.h"
-#include "mpi_hybrid/host/this_host.h"
 
 namespace weft::mpi {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "mpi_hybrid/core/counters.h"
+#include "mpi_hybrid/host/this_host.h"
 #include "mpi_hybrid/rma/apply.h"
 #include "mpi_hybrid/rma/rdma_window.h"
-#include "mpi_hybrid/host/this_host.h"
 
 // Small pieces, and accumulates, at memory of another process of this host that this one cannot map. In epochs that end with a call of the target (fences; start and
 // complete) they are kept in a parcel, and the target carries them out in that call: after its fence has heard of all others, or in MPI_Win_wait. A Put is over

@@ -10,11 +10,11 @@
 #include <memory>
 #include <optional>
 
-#include "base/job_secret.h"
 #include "base/descriptor.h"
-#include "mpi_hybrid/rma/free_space.h"
+#include "base/job_secret.h"
 #include "mpi_hybrid/host/sealed_memory.h"
 #include "mpi_hybrid/host/segment.h"
+#include "mpi_hybrid/rma/free_space.h"
 
 namespace weft::mpi::rma {
 

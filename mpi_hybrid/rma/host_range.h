@@ -8,8 +8,8 @@
 
 #include "mpi_hybrid/comm/communicator.h"
 #include "mpi_hybrid/core/error.h"
-#include "mpi_hybrid/rma/range_cache.h"
 #include "mpi_hybrid/host/segment.h"
+#include "mpi_hybrid/rma/range_cache.h"
 
 namespace weft::mpi::rma {
 

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <memory>
 
-#include "mpi_hybrid/rma/control_block.h"
 #include "mpi_hybrid/host/process.h"
-#include "mpi_hybrid/host/this_host.h"
 #include "mpi_hybrid/host/sealed_memory.h"
+#include "mpi_hybrid/host/this_host.h"
+#include "mpi_hybrid/rma/control_block.h"
 
 namespace weft::mpi::rma {
 

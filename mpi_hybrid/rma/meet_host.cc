@@ -10,9 +10,9 @@
 #include "base/address_space_mark.h"
 #include "mpi_hybrid/coll/collectives.h"
 #include "mpi_hybrid/core/job.h"
-#include "mpi_hybrid/rma/rdma_window.h"
 #include "mpi_hybrid/host/host_number.h"
 #include "mpi_hybrid/host/this_host.h"
+#include "mpi_hybrid/rma/rdma_window.h"
 
 // Who of a window's ranks is on this host, and how each is reached. Every process finds out for itself about each other
 // one, by trying: it depends on users, namespaces, containers and Yama, on memory and on descriptors, and need not be the

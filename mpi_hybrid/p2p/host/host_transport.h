@@ -12,15 +12,15 @@
 
 #include "base/descriptor.h"
 #include "mpi_hybrid/core/error.h"
+#include "mpi_hybrid/host/own_words.h"
+#include "mpi_hybrid/host/process_memory.h"
+#include "mpi_hybrid/host/segment.h"
 #include "mpi_hybrid/p2p/device/transport.h"
 #include "mpi_hybrid/p2p/engine/engine.h"
-#include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/host/cells.h"
 #include "mpi_hybrid/p2p/host/death_watch.h"
 #include "mpi_hybrid/p2p/host/host_connection.h"
-#include "mpi_hybrid/host/process_memory.h"
-#include "mpi_hybrid/host/segment.h"
-#include "mpi_hybrid/host/own_words.h"
+#include "mpi_hybrid/p2p/loop/event_loop.h"
 
 namespace weft::mpi::host {
 

@@ -22,13 +22,13 @@
 #include "base/log.h"
 #include "mpi_hybrid/core/counters.h"
 #include "mpi_hybrid/core/lock.h"
+#include "mpi_hybrid/host/own_words.h"
+#include "mpi_hybrid/host/segment.h"
 #include "mpi_hybrid/p2p/host/cells.h"
 #include "mpi_hybrid/p2p/host/ring.h"
 #include "mpi_hybrid/p2p/testing/device_pair.h"
 #include "mpi_hybrid/p2p/testing/engine_suite.h"
 #include "mpi_hybrid/p2p/testing/transport_suite.h"
-#include "mpi_hybrid/host/segment.h"
-#include "mpi_hybrid/host/own_words.h"
 
 namespace weft::mpi::testing {
 namespace {

@@ -1,8 +1,8 @@
 #ifndef MPI_HYBRID_P2P_IMPI_ENTER_JOB_H_
 #define MPI_HYBRID_P2P_IMPI_ENTER_JOB_H_
 
-#include "impi/entry/welcome.h"
 #include "base/descriptor.h"
+#include "impi/entry/welcome.h"
 #include "mpi_hybrid/core/error.h"
 #include "mpi_hybrid/core/job.h"
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "impi/job/ranks.h"
 #include "impi/message/endpoint.h"
-#include "base/descriptor.h"
 #include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/p2p/device/transport.h"
 #include "mpi_hybrid/p2p/engine/engine.h"

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "impi/agent/agent.h"
 #include "impi/job/ranks.h"
-#include "base/descriptor.h"
 #include "mpi_hybrid/core/impi_world.h"
 #include "mpi_hybrid/p2p/impi/packet_stream.h"
 

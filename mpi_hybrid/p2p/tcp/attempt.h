@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/job_secret.h"
+#include "mpi_hybrid/p2p/greeting/greeting.h"
 #include "mpi_hybrid/p2p/loop/event_loop.h"
 #include "mpi_hybrid/p2p/tcp/dial.h"
-#include "mpi_hybrid/p2p/greeting/greeting.h"
 #include "mpi_hybrid/p2p/tcp/socket.h"
 
 namespace weft::mpi {
