@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/dma_scope.h"
 #include "mpi_hybrid/datatype/op.h"
 #include "mpi_hybrid/datatype/predefined.h"
 
@@ -77,6 +78,7 @@ void Accumulate(MPI_Op op, MPI_Datatype basic, BasicKind kind, const uint8_t* gi
 
 void AccumulateAtomically(MPI_Op op, const ElementType& type, const uint8_t* given, uint8_t* memory, uint32_t count,
                           uint8_t* fetched) {
+  const DmaScope dma;
   const BasicKind kind = FindBasic(type.handle)->kind;
   switch (type.size) {
     case 1: return Accumulate<uint8_t>(op, type.handle, kind, given, memory, count, fetched);
@@ -99,6 +101,7 @@ void CompareAndSwap(const uint8_t* compare, const uint8_t* given, uint8_t* memor
 
 void CompareAndSwapAtomically(const ElementType& type, const uint8_t* compare, const uint8_t* given, uint8_t* memory,
                               uint8_t* fetched) {
+  const DmaScope dma;
   switch (type.size) {
     case 1: return CompareAndSwap<uint8_t>(compare, given, memory, fetched);
     case 2: return CompareAndSwap<uint16_t>(compare, given, memory, fetched);
