@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
   const size_t bytes = argc > 2 ? (size_t)atoi(argv[2]) : kBytes;
   MPI_Win win;
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  memory = mmap((void*)0x7e0000000000, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  /* Where nothing is, and ThreadSanitizer has room for memory of programs. */
+  memory = mmap((void*)0x7e9000000000, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   MPI_Win_create(memory, kBytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   int number = getpid();
