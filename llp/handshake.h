@@ -22,9 +22,11 @@ namespace weft::llp {
 
 // What a Weft end says about itself. Other implementations say nothing.
 struct Claims {
-  static constexpr uint8_t kReliable = 1, kUnreliable = 2;  // rdmap/delivery.h
+  // Deliveries (rdmap/delivery.h) that it asks for, and kAtomics: it takes atomics on a plain stream, too (RFC 7306).
+  static constexpr uint8_t kReliable = 1, kUnreliable = 2, kAtomics = 32;
+  static constexpr uint8_t kOffers = kReliable | kUnreliable | kAtomics;
   uint64_t host_id = 0;  // equal on both ends: same host
-  uint8_t deliveries = 0;
+  uint8_t offers = 0;    // of kOffers
   bool option_refused = false;  // in a rejection: the reason is the vendor option of the request (rdma_reject_ece)
 };
 

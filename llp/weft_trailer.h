@@ -33,6 +33,7 @@ struct WeftTrailer {
   static constexpr uint8_t kInvites = 4;  // there is an invitation
   static constexpr uint8_t kCame = 8;     // in an answer: the responder followed the invitation
   static constexpr uint8_t kOptionRefused = 16;  // in a rejection: rdma_reject_ece
+  static constexpr uint8_t kAtomics = 32;        // atomics on a plain stream; both ends must set it
   uint8_t flags = 0;
   uint64_t host_id = 0;  // equal on both ends: same host
   std::optional<Invitation> invitation;

@@ -55,7 +55,7 @@ TEST(OpcodeTable, HasRfc7306AndNothingReserved) {
   for (uint8_t opcode = 8; opcode < 12; ++opcode) {
     const OpcodeInfo* info = FindOpcode(opcode);
     ASSERT_NE(info, nullptr);
-    EXPECT_TRUE(info->extended && !info->tagged) << info->name;
+    EXPECT_TRUE(info->streams == (opcode < 10 ? Streams::kExtended : Streams::kWithAtomics) && !info->tagged) << info->name;
     EXPECT_EQ(info->queue, kQueues[opcode - 8]) << info->name;
   }
   for (uint8_t opcode = 12; opcode < 15; ++opcode) EXPECT_EQ(FindOpcode(opcode), nullptr) << int{opcode};

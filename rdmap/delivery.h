@@ -29,6 +29,9 @@ enum class Delivery : uint8_t {
   kUnreliable,  // not acknowledged; messages that cannot be placed are dropped (the verbs' unreliable connection)
 };
 
+// Which streams have a message: all; those with atomics (RFC 7306), which are all extended ones, and plain ones if both ends say so; extended ones.
+enum class Streams : uint8_t { kAll, kWithAtomics, kExtended };
+
 //  0                   1                   2                   3
 //  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 // +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
@@ -61,6 +64,7 @@ struct DeliveryMessage {
 // The state of the receiving end. The Inbound half updates it; the Outbound half tells the peer.
 struct DeliveryAccount {
   Delivery mode = Delivery::kPlain;
+  bool plain_atomics = false;  // also if the mode is kPlain
   uint8_t timer = 0;           // the delay to ask for if there is no receive
   uint32_t received = 0;       // number of the last request that was carried out or accepted
   uint32_t acknowledged = 0;   // the last of these of which the peer was told
@@ -84,6 +88,7 @@ struct DeliveryAccount {
   }
 
   bool extended() const { return mode != Delivery::kPlain; }
+  bool has(Streams streams) const { return streams == Streams::kAll || extended() || (streams == Streams::kWithAtomics && plain_atomics); }
   bool reliable() const { return mode == Delivery::kReliable; }
   uint32_t owed() const { return received - acknowledged; }
 };

@@ -157,7 +157,8 @@ bool Inbound::BeginUntagged(ByteSpan head, llp::UlpduPlan* plan) {
     return header.error() == ddp::HeaderError::kBadVersion ? Fail(ddp::Error::kUntaggedInvalidVersion)
                                                            : Fail(Error::kUnspecifiedOperation);
   }
-  if (header->queue >= (account_.extended() ? kExtendedQueueCount : kQueueCount)) return Fail(ddp::Error::kInvalidQueue);
+  const uint32_t queues = account_.extended() ? kExtendedQueueCount : account_.has(Streams::kWithAtomics) ? kAtomicResponseQueue + 1 : kQueueCount;
+  if (header->queue >= queues) return Fail(ddp::Error::kInvalidQueue);
   const bool dropping = account_.dropping && header->queue <= kReadRequestQueue;
   if (header->queue != kDeliveryQueue && !dropping) {
     if (auto error = queues_[header->queue].CheckPosition(*header)) return Fail(*error);
@@ -550,7 +551,7 @@ const OpcodeInfo* Inbound::CheckOpcode(uint8_t control_byte, bool tagged, uint32
   }
   acknowledge_ = control.acknowledge;
   const OpcodeInfo* info = FindOpcode(control.opcode);
-  const bool fits = info != nullptr && (!info->extended || account_.extended()) && info->tagged == tagged && info->queue == queue &&
+  const bool fits = info != nullptr && account_.has(info->streams) && info->tagged == tagged && info->queue == queue &&
                     (info->legal != Legal::kWhileReadOutstanding || !reads_.outstanding.empty());
   if (!fits) {
     Fail(Error::kUnexpectedOpcode);

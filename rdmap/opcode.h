@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ddp/header.h"
+#include "rdmap/delivery.h"
 #include "rdmap/request.h"
 
 namespace weft::rdmap {
@@ -17,9 +18,8 @@ inline constexpr uint32_t kSendQueue = 0;
 inline constexpr uint32_t kReadRequestQueue = 1;
 inline constexpr uint32_t kTerminateQueue = 2;
 inline constexpr uint32_t kQueueCount = 3;  // of a plain stream
-// Extended streams: RFC 7306 section 4.1, and queues of Weft's own.
-inline constexpr uint32_t kAtomicResponseQueue = 3;
-inline constexpr uint32_t kDeliveryQueue = 4;
+inline constexpr uint32_t kAtomicResponseQueue = 3;  // RFC 7306 section 4.1, of streams with atomics
+inline constexpr uint32_t kDeliveryQueue = 4;        // Weft's own, of extended streams
 inline constexpr uint32_t kExtendedQueueCount = 5;
 
 inline constexpr size_t kReadRequestLength = 28;  // RDMAP header of an RDMA Read Request, section 4.4
@@ -79,7 +79,7 @@ struct OpcodeInfo {
   bool invalidates = false;  // RsvdULP[8:39] is the Invalidate STag
   Handler handler = Handler::kWrite;
   Legal legal = Legal::kAlways;
-  bool extended = false;  // on extended streams only
+  Streams streams = Streams::kAll;  // where it may be
   bool request = true;    // a request to the peer: extended streams number it (rdmap/delivery.h)
 };
 

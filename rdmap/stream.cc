@@ -16,7 +16,7 @@ struct Stream::State {
       // An RTR that is a Read needs room on both sides, even where no Reads were agreed on.
       : reads{FixedRing<InboundRead>(std::max(options.ird, options.expected_rtr == llp::Rtr::kRead ? 1u : 0u)),
               FixedRing<OutstandingRead>(std::max(options.ord, 1u))},
-        account{.mode = options.delivery, .targeted = options.targeted && options.delivery == Delivery::kReliable},
+        account{.mode = options.delivery, .plain_atomics = options.atomics, .targeted = options.targeted && options.delivery == Delivery::kReliable},
         out(options.ord, its_host, reads, termination, account),
         in(options.expected_rtr, options.scatter_reads, its_host, reads, termination, account, out),
         host(its_host) {}

@@ -28,6 +28,7 @@ struct StreamOptions {
   // the initiator is ready, and is handled as usual.
   llp::Rtr expected_rtr = llp::Rtr::kNone;
   Delivery delivery = Delivery::kPlain;
+  bool atomics = false;  // on a plain stream, too (RFC 7306)
   // The data of a Read goes to the pieces of Request::local. If false, the host is asked for the sink as a tagged
   // buffer (Access::kReadSink), which must be open to the peer as RFC 5040 requires.
   bool scatter_reads = false;

@@ -21,24 +21,25 @@ using testing::Workload;
 struct Mode {
   Delivery delivery;
   bool targeted = false;
+  bool atomics = false;
 };
 
 class Session {
  public:
-  Session(uint32_t seed, Mode mode) : Session(seed, mode.delivery, mode.targeted ? 3 : 0) {}
-  Session(uint32_t seed, Delivery delivery, uint32_t targets)
-      : reliable_(delivery == Delivery::kReliable), random_(seed) {
+  Session(uint32_t seed, Mode mode) : reliable_(mode.delivery == Delivery::kReliable), random_(seed) {
+    const Delivery delivery = mode.delivery;
     const uint32_t depth_a = 1 + Below(4);
     const uint32_t depth_b = 1 + Below(4);
     const auto rtr = static_cast<llp::Rtr>(Below(4));
     a_ = std::make_unique<Endpoint>(
-        StreamOptions{.ird = depth_b, .ord = depth_a, .delivery = delivery, .scatter_reads = delivery == Delivery::kReliable});
+        StreamOptions{.ird = depth_b, .ord = depth_a, .delivery = delivery, .atomics = mode.atomics, .scatter_reads = delivery == Delivery::kReliable});
     b_ = std::make_unique<Endpoint>(
-        StreamOptions{.ird = depth_a, .ord = depth_b, .expected_rtr = rtr, .delivery = delivery, .targeted = targets != 0});
+        StreamOptions{.ird = depth_a, .ord = depth_b, .expected_rtr = rtr, .delivery = delivery, .atomics = mode.atomics, .targeted = mode.targeted});
     if (rtr != llp::Rtr::kNone) a_->stream.SendRtr(rtr);
-    to_b_ = std::make_unique<Workload>(a_->host, b_->host, seed * 2, delivery != Delivery::kPlain, targets);
+    const Streams streams = delivery != Delivery::kPlain ? Streams::kExtended : mode.atomics ? Streams::kWithAtomics : Streams::kAll;
+    to_b_ = std::make_unique<Workload>(a_->host, b_->host, seed * 2, streams, mode.targeted ? 3 : 0);
     // Their regions have the same names, but live in different hosts.
-    to_a_ = std::make_unique<Workload>(b_->host, a_->host, seed * 2 + 1, delivery != Delivery::kPlain);
+    to_a_ = std::make_unique<Workload>(b_->host, a_->host, seed * 2 + 1, streams);
   }
 
   void Go(int rounds) {
@@ -141,7 +142,8 @@ TEST_P(StreamPair, KeepsMemoryAndCompletionsLikeTheModel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, StreamPair, 
-                         ::testing::Values(Mode{Delivery::kPlain}, Mode{Delivery::kReliable}, Mode{Delivery::kReliable, true}));
+                         ::testing::Values(Mode{Delivery::kPlain}, Mode{Delivery::kReliable}, Mode{Delivery::kReliable, true},
+                                           Mode{.delivery = Delivery::kPlain, .atomics = true}));
 
 }  // namespace
 }  // namespace weft::rdmap

@@ -421,6 +421,44 @@ TEST_F(SelfConnected, PlainIwarpIfOneEndHasNoUseForMore) {
   }
 }
 
+// RFC 7306 has them for any stream. What stands behind one finds it carried out.
+TEST_F(SelfConnected, PlainIwarpHasAtomicsAndNoImmediateData) {
+  End a(context_), b(context_);
+  ibv_ece ece = {.vendor_id = WEFT_ECE_VENDOR_ID, .options = 0, .comp_mask = 0};
+  ASSERT_EQ(ibv_set_ece(a.qp, &ece), 0);
+  ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+  auto* value = reinterpret_cast<uint64_t*>(b.memory.data());
+  auto* found = reinterpret_cast<uint64_t*>(a.memory.data() + 8);
+  ibv_sge element = a.Element(8, 8);
+  ibv_send_wr wr = a.Request(IBV_WR_ATOMIC_FETCH_AND_ADD, &element, 1);
+  wr.wr.atomic.remote_addr = reinterpret_cast<uintptr_t>(value);
+  wr.wr.atomic.rkey = b.mr->rkey;
+  wr.wr.atomic.compare_add = 3;
+  for (uint64_t i = 0; i < 100; ++i) {
+    *value = i;
+    ASSERT_EQ(b.Receive(64, 8), 0);
+    ASSERT_EQ(a.Post(wr), 0);
+    ASSERT_EQ(a.Send(128, 8), 0);
+    const ibv_wc received = WaitForCompletion(b.cq);
+    EXPECT_EQ(received.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(*value, i + 3);
+    EXPECT_EQ(WaitForCompletion(a.cq).opcode, IBV_WC_FETCH_ADD);
+    EXPECT_EQ(*found, i);
+    EXPECT_EQ(WaitForCompletion(a.cq).opcode, IBV_WC_SEND);
+  }
+  wr.wr.atomic.remote_addr += 8 * b.memory.size();
+  ASSERT_EQ(a.Post(wr), 0);
+  EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_REM_ACCESS_ERR);
+
+  End c(context_), d(context_);
+  ASSERT_EQ(ibv_set_ece(c.qp, &ece), 0);
+  ASSERT_NO_FATAL_FAILURE(Connect(c, d));
+  ibv_sge data = c.Element(0, 8);
+  ibv_send_wr immediate = c.Request(IBV_WR_RDMA_WRITE_WITH_IMM, &data, 1, &d, 0);
+  ASSERT_EQ(c.Post(immediate), 0);
+  EXPECT_EQ(WaitForCompletion(c.cq).status, IBV_WC_LOC_QP_OP_ERR);
+}
+
 TEST_F(SelfConnected, ConnectionOptionsThatMakeNoSenseAreRefused) {
   End a(context_), b(context_);
   ibv_ece ece = {.vendor_id = WEFT_ECE_VENDOR_ID + 1, .options = 0, .comp_mask = 0};

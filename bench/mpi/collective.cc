@@ -73,4 +73,27 @@ void Collectives() {
   }
 }
 
+// Each collective with a longest vector of so many bytes: that of all ranks' blocks, which have at least 8, where it has blocks.
+void CollectivesByVector() {
+  const double seconds = g_quick ? 0.05 : 0.3;
+  Print("barrier", 0, MeasureFew(seconds, [] { MPI_Barrier(MPI_COMM_WORLD); }));
+  for (const int size : g_quick ? std::vector<int>{8, 65536} : std::vector<int>{8, 4096, 65536, 1 << 20, 16 << 20}) {
+    const int count = size / 8, block = std::max(1, count / g_size);
+    std::vector<double> in(static_cast<size_t>(std::max(count, g_size)), 1), out(in.size());
+    const auto row = [&](const char* name, auto call) {
+      Print(name, size, MeasureFew(seconds, [&] {
+              call();
+              MPI_Barrier(MPI_COMM_WORLD);
+            }));
+    };
+    row("bcast", [&] { MPI_Bcast(in.data(), count, MPI_DOUBLE, 0, MPI_COMM_WORLD); });
+    row("reduce", [&] { MPI_Reduce(in.data(), out.data(), count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); });
+    row("allreduce", [&] { MPI_Allreduce(in.data(), out.data(), count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); });
+    row("allgather", [&] { MPI_Allgather(in.data(), block, MPI_DOUBLE, out.data(), block, MPI_DOUBLE, MPI_COMM_WORLD); });
+    row("alltoall", [&] { MPI_Alltoall(in.data(), block, MPI_DOUBLE, out.data(), block, MPI_DOUBLE, MPI_COMM_WORLD); });
+    row("gather", [&] { MPI_Gather(in.data(), block, MPI_DOUBLE, out.data(), block, MPI_DOUBLE, 0, MPI_COMM_WORLD); });
+    row("reduce_scatter", [&] { MPI_Reduce_scatter_block(in.data(), out.data(), block, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); });
+  }
+}
+
 }  // namespace mpi_bench

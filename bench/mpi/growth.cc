@@ -29,21 +29,6 @@ void PrintMemory(const char* name) {
   Print(name, g_size, all / g_size);
 }
 
-// The microseconds of a call, of as many as go into kSecondsEach; at least 2, at most 1,000.
-template <typename Once>
-double Few(Once once) {
-  once();
-  MPI_Barrier(MPI_COMM_WORLD);
-  double start = MPI_Wtime();
-  once();
-  int times = static_cast<int>(std::clamp(kSecondsEach / (MPI_Wtime() - start), 2., 1000.));
-  MPI_Bcast(&times, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  MPI_Barrier(MPI_COMM_WORLD);
-  start = MPI_Wtime();
-  for (int i = 0; i < times; i++) once();
-  return (MPI_Wtime() - start) * 1e6 / times;
-}
-
 }  // namespace
 
 void Growth() {
@@ -52,8 +37,8 @@ void Growth() {
   std::fflush(stdout);
   PrintMemory("memory");
   std::vector<long> out(static_cast<size_t>(g_size)), in(static_cast<size_t>(g_size));
-  Print("barrier", g_size, Few([] { MPI_Barrier(MPI_COMM_WORLD); }));
-  Print("alltoall", g_size, Few([&] { MPI_Alltoall(out.data(), 1, MPI_LONG, in.data(), 1, MPI_LONG, MPI_COMM_WORLD); }));
+  Print("barrier", g_size, MeasureFew(kSecondsEach, [] { MPI_Barrier(MPI_COMM_WORLD); }));
+  Print("alltoall", g_size, MeasureFew(kSecondsEach, [&] { MPI_Alltoall(out.data(), 1, MPI_LONG, in.data(), 1, MPI_LONG, MPI_COMM_WORLD); }));
   // Each pair of ranks exchanges a message, so that all that a library has for a pair is there.
   std::vector<MPI_Request> requests(2 * static_cast<size_t>(g_size));
   for (int i = 0; i < g_size; i++) MPI_Irecv(&in[static_cast<size_t>(i)], 1, MPI_LONG, i, 0, MPI_COMM_WORLD, &requests[static_cast<size_t>(i)]);

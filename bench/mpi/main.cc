@@ -1,4 +1,4 @@
-// mpi_bench SUITE [--quick]: measures the MPI library that it runs on, with 2 ranks or (collective, files) with all; a line per figure:
+// mpi_bench SUITE [--quick]: measures the MPI library that it runs on, with 2 ranks or (collective, by_vector, files, growth) with all; a line per figure:
 // name, size in bytes, value (microseconds, or messages or bytes per second).
 #include <cstring>
 #include <string_view>
@@ -48,13 +48,15 @@ int main(int argc, char** argv) {
     Mixed();
   } else if (suite == "collective") {
     Collectives();
+  } else if (suite == "by_vector") {
+    CollectivesByVector();
   } else if (suite == "files") {
     Files();
   } else if (suite == "growth") {
     Growth();
   } else {
     if (g_rank == 0) {
-      std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|messages|one_sided|partitioned|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective|files|growth [--quick]\n");
+      std::fprintf(stderr, "usage: mpiexec -n 2 mpi_bench pair|messages|one_sided|partitioned|bandwidth|windows [--quick]; mpiexec -n N mpi_bench collective|by_vector|files|growth [--quick]\n");
     }
     MPI_Abort(MPI_COMM_WORLD, 2);
   }

@@ -40,6 +40,21 @@ double Measure(double guess_us, Once once) {
   return Median(batches);
 }
 
+// The microseconds of a call, of as many as go into `seconds`; at least 2, at most 1,000. For calls whose time is hard to guess.
+template <typename Once>
+double MeasureFew(double seconds, Once once) {
+  once();
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = MPI_Wtime();
+  once();
+  int times = static_cast<int>(std::clamp(seconds / (MPI_Wtime() - start), 2., 1000.));
+  MPI_Bcast(&times, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Barrier(MPI_COMM_WORLD);
+  start = MPI_Wtime();
+  for (int i = 0; i < times; i++) once();
+  return (MPI_Wtime() - start) * 1e6 / times;
+}
+
 // Two ranks.
 void PingPong();
 void Stream();
@@ -56,6 +71,7 @@ void BandwidthBySize();
 void FencesBySize();
 // All ranks.
 void Collectives();
+void CollectivesByVector();
 void Files();
 void Growth();
 

@@ -14,6 +14,7 @@ WINDOWS = {"put_fence", "get_fence", "put_fence_emulated", "get_fence_emulated",
 FILES = {"write_all", "write_all_file", "write_all_exchange", "read_all", "read_all_file", "read_all_exchange", "write_at", "read_at", "write_shared"}
 NEW = {"bcast", "alltoall", "allgather", "gather", "scatter"}  # measured with data just written, too
 COLLECTIVE = {"barrier", "allreduce"} | NEW | {name + "_new" for name in NEW}
+BY_VECTOR = {"barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "reduce_scatter"}
 
 
 class Benchmarks(mpi.MpiTest):
@@ -38,6 +39,9 @@ class Benchmarks(mpi.MpiTest):
 
     def test_four_ranks(self):
         self.assertEqual(self.figures(4, "collective"), COLLECTIVE)
+
+    def test_four_ranks_by_vector(self):
+        self.assertEqual(self.figures(4, "by_vector"), BY_VECTOR)
 
     def test_growth(self):
         self.assertEqual(self.figures(8, "growth"), {"started", "memory", "barrier", "alltoall", "memory_all_pairs"})

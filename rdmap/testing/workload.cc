@@ -20,12 +20,13 @@ constexpr size_t kMemory = 256 << 10;
 
 }  // namespace
 
-Workload::Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended, uint32_t targets)
+Workload::Workload(FakeHost& from, FakeHost& to, uint32_t seed, Streams streams, uint32_t targets)
     : from_(from),
       to_(to),
       random_(seed),
       seed_(seed),
-      extended_(extended),
+      has_atomics_(streams != Streams::kAll),
+      extended_(streams == Streams::kExtended),
       targets_(targets),
       target_(Pattern(kMemory, seed)),
       sink_(kMemory),
@@ -160,7 +161,7 @@ bool Workload::PostLateReceives() {
 void Workload::Post(int count) {
   for (int i = 0; i < count; ++i) {
     if (target_used_ + 30000 > kMemory || sink_used_ + 30000 > kMemory) return;
-    switch (Below(extended_ ? 4 : 3)) {
+    switch (Below(has_atomics_ ? 4 : 3)) {
       case 0:
         PostWrite();
         break;

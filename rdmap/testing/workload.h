@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "rdmap/delivery.h"
 #include "rdmap/testing/fake_host.h"
 
 namespace weft::rdmap::testing {
@@ -15,9 +16,9 @@ namespace weft::rdmap::testing {
 // not know segments. Each Write has its own place. Each Read reads the data of an earlier Write, or the initial data.
 class Workload {
  public:
-  // `extended`: also immediate data and atomics, and receives that are posted late. `targets`: the number of targets
+  // `streams`: also what those have alone: atomics; immediate data, and receives that are posted late. `targets`: the number of targets
   // (rdmap/delivery.h); 0: the stream is not targeted.
-  Workload(FakeHost& from, FakeHost& to, uint32_t seed, bool extended = false, uint32_t targets = 0);
+  Workload(FakeHost& from, FakeHost& to, uint32_t seed, Streams streams = Streams::kAll, uint32_t targets = 0);
 
   // Posts `count` requests, and the receives that they need.
   void Post(int count);
@@ -52,7 +53,7 @@ class Workload {
   FakeHost& to_;
   std::mt19937 random_;
   uint32_t seed_;
-  const bool extended_;
+  const bool has_atomics_, extended_;
   const uint32_t targets_;
   int posted_ = 0;
   std::deque<std::vector<size_t>> late_receives_;

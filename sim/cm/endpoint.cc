@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kRequestLimit{10};   // a peer that connects and 
 constexpr std::chrono::seconds kAnnounceLimit{60};  // until the program is told of its request
 constexpr std::chrono::seconds kRtrLimit{60};       // of an initiator that was accepted and says nothing (RFC 6581 section 8)
 
-uint8_t ClaimFor(rdmap::Delivery delivery) {
+uint8_t OfferOf(rdmap::Delivery delivery) {
   switch (delivery) {
     case rdmap::Delivery::kPlain:
       return 0;
@@ -273,7 +273,7 @@ llp::Proposal EndpointImpl::Propose(const QueuePair& qp, const ConnectParameters
   return {.ird = LimitReads(parameters.ird),
           .ord = LimitReads(parameters.ord),
           .private_data = parameters.private_data,
-          .claims = {.host_id = around_.host_id, .deliveries = ClaimFor(delivery)},
+          .claims = {.host_id = around_.host_id, .offers = static_cast<uint8_t>(OfferOf(delivery) | (qp.is_roce() ? llp::Claims::kAtomics : 0))},
           .queue_pair = qp.number(),
           .device = qp.device(),
           .comment = qp.CaptureComment()};
@@ -298,7 +298,9 @@ void EndpointImpl::PrepareHandover(const llp::Agreement& agreement) {
     terms.outcome.ird = kMaxReads;
     terms.outcome.ord = our_ord_;
   }
-  if (!agreement.claims || (agreement.claims->deliveries & ClaimFor(terms.delivery)) == 0) terms.delivery = rdmap::Delivery::kPlain;
+  const uint8_t offers = agreement.claims ? agreement.claims->offers : 0;
+  if ((offers & OfferOf(terms.delivery)) == 0) terms.delivery = rdmap::Delivery::kPlain;
+  terms.atomics = (offers & llp::Claims::kAtomics) != 0 && qp_->is_roce();
   established_ = {.kind = CmEvent::Kind::kEstablished, .ird = terms.outcome.ird, .ord = terms.outcome.ord};
   handover_ = true;
 }

@@ -45,6 +45,7 @@ Connection::Connection(const ConnectionParts& parts, ConnectionUser& user, std::
                .ord = terms.outcome.ord,
                .expected_rtr = ExpectedRtr(terms),
                .delivery = terms.delivery,
+               .atomics = terms.atomics,
                .scatter_reads = parts.roce,
                .targeted = parts.options.xrc != nullptr},
               *this),
@@ -303,7 +304,7 @@ bool Connection::SelectTarget(uint32_t number) {
 rdmap::Request* Connection::NextRequest() {
   if (parts_.requester.all_started()) return nullptr;
   const uint64_t limit = closing_ ? closing_->last_to_send : user_.may_begin() ? UINT64_MAX : 0;
-  rdmap::Request* const next = parts_.requester.Next({.reads = terms_.outcome.ord != 0, .extended = extended()}, limit, peer_);
+  rdmap::Request* const next = parts_.requester.Next({.reads = terms_.outcome.ord != 0, .extended = extended(), .atomics = extended() || terms_.atomics}, limit, peer_);
   user_.OnRetired();
   return next;
 }

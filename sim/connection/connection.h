@@ -24,6 +24,7 @@ namespace weft::sim {
 struct ConnectionTerms {
   llp::Outcome outcome;
   rdmap::Delivery delivery = rdmap::Delivery::kPlain;
+  bool atomics = false;  // on a plain stream, too; all others have them
   bool initiator = false;
   bool to_itself = false;  // the stream is connected to this queue pair itself
 };

@@ -52,9 +52,10 @@ const char* LocalErrorText(const SendEntry& entry) {
       return "the memory window is already bound or belongs to another protection domain, or the range is not in a region with "
              "IBV_ACCESS_MW_BIND and the rights asked for";
     case IBV_WC_LOC_QP_OP_ERR:
-      return entry.opcode == IBV_WR_RDMA_READ
-                 ? "the connection allows no RDMA Read (ORD is 0)"
-                 : "the peer is not a Weft with the roce persona, and plain iWARP has neither immediate data nor atomics";
+      if (entry.opcode == IBV_WR_RDMA_READ) return "the connection allows no RDMA Read (ORD is 0)";
+      return entry.request.has_immediate ? "the connection is plain iWARP, which has no immediate data: the peer is not a Weft with the roce "
+                                           "persona, or one end has cleared WEFT_ECE_INFINIBAND_SEMANTICS"
+                                         : "the connection allows no RDMA Read (ORD is 0), or the peer, which is not a Weft with the roce persona, has no atomics";
     default:
       return "a fault was injected";
   }
@@ -121,8 +122,7 @@ bool Requester::Resolve(uint64_t count, const Terms& terms) {
   SendEntry& entry = sends_.entry(count);
   const bool is_atomic = entry.request.opcode == rdmap::Opcode::kAtomicRequest && entry.opcode != IBV_WR_LOCAL_INV;
   const bool is_read = entry.opcode == IBV_WR_RDMA_READ || is_atomic;
-  const bool extended = is_atomic || entry.request.has_immediate;
-  if ((is_read && !terms.reads) || (extended && !terms.extended)) {
+  if ((is_read && !terms.reads) || (is_atomic && !terms.atomics) || (entry.request.has_immediate && !terms.extended)) {
     entry.status = IBV_WC_LOC_QP_OP_ERR;
     return false;
   }

@@ -35,7 +35,8 @@ class Requester {
   // What the current connection allows.
   struct Terms {
     bool reads = false;     // RDMA Reads and atomics (ORD is not 0)
-    bool extended = false;  // immediate data and atomics
+    bool extended = false;  // immediate data
+    bool atomics = false;
   };
   // Returns the oldest request that has not begun, if its count is below `limit` and it can be carried out. Requests
   // that need no peer are carried out on the way. nullptr: there is none, revocation_waits(), or failed(). `peer`: for

@@ -67,6 +67,7 @@ class Session {
             .ord = byte >> 2 & 3u,
             .expected_rtr = static_cast<llp::Rtr>(byte >> 4 & 3),
             .delivery = kModes[byte >> 6],
+            .atomics = (byte & 1) != 0,
             .scatter_reads = byte >> 6 == 3,
             .targeted = byte >> 6 == 3};
   }

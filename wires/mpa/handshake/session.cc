@@ -20,7 +20,8 @@ using transport::IoResult;
 constexpr size_t kForeignFpdu = 16384;
 constexpr size_t kSmallestUlpdu = 128;
 
-static_assert(llp::Claims::kReliable == WeftTrailer::kReliable && llp::Claims::kUnreliable == WeftTrailer::kUnreliable);
+static_assert(llp::Claims::kReliable == WeftTrailer::kReliable && llp::Claims::kUnreliable == WeftTrailer::kUnreliable &&
+              llp::Claims::kAtomics == WeftTrailer::kAtomics);
 
 }  // namespace
 
@@ -97,12 +98,12 @@ void Session::TakeTrailer(std::vector<uint8_t>& private_data) {
 std::optional<llp::Claims> Session::claims() const {
   if (!trailer_) return std::nullopt;
   return llp::Claims{.host_id = trailer_->host_id,
-                     .deliveries = static_cast<uint8_t>(trailer_->flags & (WeftTrailer::kReliable | WeftTrailer::kUnreliable)),
+                     .offers = static_cast<uint8_t>(trailer_->flags & llp::Claims::kOffers),
                      .option_refused = (trailer_->flags & WeftTrailer::kOptionRefused) != 0};
 }
 
 bool Session::AddTrailer(const llp::Claims& claims, bool enhanced, std::vector<uint8_t>& private_data) const {
-  WeftTrailer trailer{.max_ulpdu = kLargestUlpdu, .flags = claims.deliveries, .host_id = claims.host_id, .invitation = invitation_};
+  WeftTrailer trailer{.max_ulpdu = kLargestUlpdu, .flags = claims.offers, .host_id = claims.host_id, .invitation = invitation_};
   if (met_ != nullptr) trailer.flags |= WeftTrailer::kCame;
   if (claims.option_refused) trailer.flags |= WeftTrailer::kOptionRefused;
   const size_t room = PrivateDataRoom(enhanced) - std::min(private_data.size(), PrivateDataRoom(enhanced));

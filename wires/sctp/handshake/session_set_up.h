@@ -15,13 +15,12 @@ namespace weft::sctp {
 inline llp::ReadParams ReadsOf(const llp::Proposal& ours) { return {.ird = ours.ird, .ord = ours.ord}; }
 inline llp::WeftTrailer TrailerOf(const llp::Claims& claims) {
   const uint8_t refused = claims.option_refused ? llp::WeftTrailer::kOptionRefused : 0;
-  return {.flags = static_cast<uint8_t>(claims.deliveries | refused), .host_id = claims.host_id};
+  return {.flags = static_cast<uint8_t>(claims.offers | refused), .host_id = claims.host_id};
 }
 inline std::optional<llp::Claims> ClaimsOf(const ddp::sctp::SetUpData& data) {
   if (!data.trailer) return std::nullopt;
-  constexpr uint8_t kDeliveries = llp::WeftTrailer::kReliable | llp::WeftTrailer::kUnreliable;
   return llp::Claims{.host_id = data.trailer->host_id,
-                     .deliveries = static_cast<uint8_t>(data.trailer->flags & kDeliveries),
+                     .offers = static_cast<uint8_t>(data.trailer->flags & llp::Claims::kOffers),
                      .option_refused = (data.trailer->flags & llp::WeftTrailer::kOptionRefused) != 0};
 }
 // Otherwise Serialize() leaves the trailer out.
