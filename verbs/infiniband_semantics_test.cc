@@ -404,7 +404,7 @@ TEST_F(SelfConnected, PlainIwarpIfOneEndHasNoUseForMore) {
       ibv_qp* const qp = (end == 1 ? a : b).qp;
       ASSERT_EQ(ibv_query_ece(qp, &ece), 0);
       EXPECT_EQ(ece.vendor_id, static_cast<uint32_t>(WEFT_ECE_VENDOR_ID));
-      EXPECT_EQ(ece.options, WEFT_ECE_INFINIBAND_SEMANTICS);
+      EXPECT_EQ(ece.options, WEFT_ECE_INFINIBAND_SEMANTICS | WEFT_ECE_ATOMICS);
       ece.options = 0;
       ASSERT_EQ(ibv_set_ece(qp, &ece), 0);
       ASSERT_EQ(ibv_query_ece(qp, &ece), 0);
@@ -424,9 +424,13 @@ TEST_F(SelfConnected, PlainIwarpIfOneEndHasNoUseForMore) {
 // RFC 7306 has them for any stream. What stands behind one finds it carried out.
 TEST_F(SelfConnected, PlainIwarpHasAtomicsAndNoImmediateData) {
   End a(context_), b(context_);
-  ibv_ece ece = {.vendor_id = WEFT_ECE_VENDOR_ID, .options = 0, .comp_mask = 0};
+  ibv_ece ece = {.vendor_id = WEFT_ECE_VENDOR_ID, .options = WEFT_ECE_ATOMICS, .comp_mask = 0};
   ASSERT_EQ(ibv_set_ece(a.qp, &ece), 0);
   ASSERT_NO_FATAL_FAILURE(Connect(a, b));
+  for (ibv_qp* qp : {a.qp, b.qp}) {
+    ASSERT_EQ(ibv_query_ece(qp, &ece), 0);
+    EXPECT_EQ(ece.options, WEFT_ECE_ATOMICS) << "what was agreed on";
+  }
   auto* value = reinterpret_cast<uint64_t*>(b.memory.data());
   auto* found = reinterpret_cast<uint64_t*>(a.memory.data() + 8);
   ibv_sge element = a.Element(8, 8);
@@ -450,7 +454,21 @@ TEST_F(SelfConnected, PlainIwarpHasAtomicsAndNoImmediateData) {
   ASSERT_EQ(a.Post(wr), 0);
   EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_REM_ACCESS_ERR);
 
-  End c(context_), d(context_);
+  // Without them at one end it has none.
+  End c(context_), d(context_), e(context_), f(context_);
+  ece.options = 0;
+  ASSERT_EQ(ibv_set_ece(f.qp, &ece), 0);
+  ASSERT_NO_FATAL_FAILURE(Connect(e, f));
+  ASSERT_EQ(ibv_query_ece(e.qp, &ece), 0);
+  EXPECT_EQ(ece.options, 0u);
+  ibv_sge word = e.Element(8, 8);
+  wr = e.Request(IBV_WR_ATOMIC_FETCH_AND_ADD, &word, 1);
+  wr.wr.atomic.remote_addr = reinterpret_cast<uintptr_t>(f.memory.data());
+  wr.wr.atomic.rkey = f.mr->rkey;
+  ASSERT_EQ(e.Post(wr), 0);
+  EXPECT_EQ(WaitForCompletion(e.cq).status, IBV_WC_LOC_QP_OP_ERR);
+
+  ece.options = WEFT_ECE_ATOMICS;
   ASSERT_EQ(ibv_set_ece(c.qp, &ece), 0);
   ASSERT_NO_FATAL_FAILURE(Connect(c, d));
   ibv_sge data = c.Element(0, 8);
@@ -467,7 +485,7 @@ TEST_F(SelfConnected, ConnectionOptionsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(ibv_set_ece(a.qp, &ece), EINVAL);
   ece.comp_mask = 0;
   EXPECT_EQ(ibv_set_ece(a.qp, &ece), 0);
-  EXPECT_EQ(ece.options, WEFT_ECE_INFINIBAND_SEMANTICS) << "what there is of it";
+  EXPECT_EQ(ece.options, WEFT_ECE_INFINIBAND_SEMANTICS | WEFT_ECE_ATOMICS) << "what there is of it";
   ASSERT_NO_FATAL_FAILURE(Connect(a, b));
   ece.options = 0;
   EXPECT_EQ(ibv_set_ece(a.qp, &ece), EINVAL) << "too late";

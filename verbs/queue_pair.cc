@@ -336,7 +336,7 @@ WEFT_VERBS_API int ibv_destroy_qp(ibv_qp* public_qp) {
 
 // Connected queue pairs have options (infiniband/weft.h).
 WEFT_VERBS_API int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
-  const auto* engine = dynamic_cast<const weft::sim::QueuePair*>(FromPublic(qp)->engine);
+  auto* engine = dynamic_cast<weft::sim::QueuePair*>(FromPublic(qp)->engine);
   if (engine == nullptr) return Report(EOPNOTSUPP);
   *ece = {.vendor_id = WEFT_ECE_VENDOR_ID, .options = engine->ConnectionOptions(), .comp_mask = 0};
   return 0;

@@ -48,6 +48,8 @@ constexpr Variable kVariables[] = {
      &Counters::memory_waits},
     {"deferred_operations", "Calls of MPI_Put with small pieces and of MPI_Accumulate that were deferred to the target, a rank of this host, until the epoch ended.",
      Category::kOneSided, &Counters::deferred_operations},
+    {"window_messages", "Messages that one-sided communication sent to targets: locks, fences, and operations that are not RDMA.", Category::kOneSided,
+     &Counters::window_messages},
     {"rdma_operations", "RDMA operations that one-sided communication posted.", Category::kOneSided, &Counters::rdma_operations},
     {"rdma_bytes", "Bytes that they moved.", Category::kOneSided, &Counters::rdma_bytes},
 };

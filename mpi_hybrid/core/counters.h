@@ -17,7 +17,8 @@ struct Counters {
   uint64_t memory_waits = 0;     // waits of windows that watched only memory shared with ranks of this host
   // Puts and accumulates that were deferred to their target, a rank of this host, until the epoch ended
   uint64_t deferred_operations = 0;
-  uint64_t rdma_operations = 0, rdma_bytes = 0;  // work requests of one-sided communication, counted at their origin
+  uint64_t window_messages = 0;  // of one-sided communication, to targets
+  uint64_t rdma_operations = 0, rdma_bytes = 0;  // other work requests of one-sided communication, counted at their origin
   // Calls of the program, regardless of how they are carried out.
   uint64_t puts = 0, gets = 0, accumulates = 0, get_accumulates = 0, fetch_and_ops = 0, compare_and_swaps = 0;
 };

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -23,7 +24,7 @@ bool Comparable(MPI_Datatype type) {
 void AccumulateBlocks(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const BlockSource::Part& part,
                       const uint8_t* given, uint8_t* fetched) {
   std::optional<WholeTurn> turn;
-  if (part.bytes / type.size >= guard.many()) turn.emplace(guard);
+  if (TakesWholeTurn(guard, type, part.bytes / type.size)) turn.emplace(guard);
   for (const Block& block : part.blocks) {
     const uint32_t elements = block.bytes / type.size;
     uint64_t address = block.offset;
@@ -72,10 +73,10 @@ Error RdmaWindow::Accumulate(const Origin& origin, const Target& target, const O
     return {};
   }
   access.waits = request == nullptr;
-  if (request == nullptr) return AccumulateMessages(access, origin, nullptr, target, op, type);
+  if (request == nullptr) return AccumulateThere(access, origin, nullptr, target, op, type);
   access.request = new RmaRequest;
   access.request->AddRef();
-  Error error = AccumulateMessages(access, origin, nullptr, target, op, type);
+  Error error = AccumulateThere(access, origin, nullptr, target, op, type);
   access.request->PartDone(error);
   *request = access.request;
   return {};
@@ -98,10 +99,10 @@ Error RdmaWindow::GetAccumulate(const Origin& origin, const Origin& result, cons
     return {};
   }
   access.waits = request == nullptr && epochs_.in_fence();
-  if (request == nullptr) return AccumulateMessages(access, origin, &result, target, op, type);
+  if (request == nullptr) return AccumulateThere(access, origin, &result, target, op, type);
   access.request = new RmaRequest;
   access.request->AddRef();
-  Error error = AccumulateMessages(access, origin, &result, target, op, type);
+  Error error = AccumulateThere(access, origin, &result, target, op, type);
   access.request->PartDone(error);
   *request = access.request;
   return {};
@@ -109,6 +110,48 @@ Error RdmaWindow::GetAccumulate(const Origin& origin, const Origin& result, cons
 
 Error RdmaWindow::FetchAndOp(const void* origin, void* result, const Datatype& type, const Target& target, const Op& op) {
   return GetAccumulate({origin, 1, &type}, {result, 1, &type}, target, op, nullptr);
+}
+
+// In epochs of locks. A fence, and the end of an epoch of MPI_Win_start, reach the target in one packet with the accumulates before them,
+// if these are messages.
+bool RdmaWindow::MayBeAtomic(const Access& access, const Target& target, const ElementType& type) const {
+  return access.peer->atomics && access.link->has_atomics() && !access.staged && access.bytes == sizeof(uint64_t) && type.integral &&
+         type.size == sizeof(uint64_t) && target.type->dense && (access.peer->base + access.offset) % sizeof(uint64_t) == 0 &&
+         !epochs_.in_fence() && !epochs_.in_start();
+}
+
+Error RdmaWindow::PostAtomic(const Access& access, const RdmaAtomic& atomic, void* result, bool* done) {
+  Link& link = *access.link;
+  *done = true;
+  WEFT_MPI_TRY(KeepOrder(access, done));
+  BufferPool::Buffer word;
+  if (*done && result != nullptr) *done = (word = device_->words().Take()).bytes != nullptr;
+  if (!*done) return {};
+  const bool wanted = result != nullptr;
+  Error error = link.Atomic(atomic, wanted ? word.bytes : device_->proof(), wanted ? word.key : device_->proof_key(),
+                            access.peer->base + access.offset, access.peer->key);
+  if (access.request != nullptr) access.request->AddPart();
+  Sink sink;
+  if (wanted) sink = {result, 1, Ref<const Datatype>(Datatype::Find(MPI_UINT64_T)), 0, sizeof(uint64_t)};
+  if (wanted || access.request != nullptr) {
+    link.WhenComplete({.number = link.last_local(), .request = access.request, .pool = &device_->words(), .bounce = word, .sink = std::move(sink)});
+  }
+  if (error.ok() && access.request != nullptr) error = link.Ring();
+  return error;
+}
+
+Error RdmaWindow::AccumulateThere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
+                                  const ElementType& type) {
+  const bool fetches = op.handle == MPI_NO_OP;
+  if ((op.handle == MPI_SUM || fetches) && MayBeAtomic(access, target, type) && (fetches || origin.type->dense) &&
+      (result == nullptr || result->type->dense)) {
+    RdmaAtomic add;
+    if (!fetches) std::memcpy(&add.operand, origin.buffer, sizeof add.operand);
+    bool done;
+    WEFT_MPI_TRY(PostAtomic(access, add, result == nullptr ? nullptr : const_cast<void*>(result->buffer), &done));
+    if (done) return {};
+  }
+  return AccumulateMessages(access, origin, result, target, op, type);
 }
 
 Error RdmaWindow::AccumulateMessages(const Access& access, const Origin& origin, const Origin* result, const Target& target,
@@ -202,6 +245,14 @@ Error RdmaWindow::CompareAndSwap(const void* origin, const void* compare, void* 
     WEFT_MPI_TRY(BeforeCopy(peer));
     WEFT_MPI_TRY(CarryOutParcel(peer));
     return CopyError(peer, CompareAndSwapInProcess(*peer.private_memory, peer.guard, element, expected, given, peer.base + access.offset, before));
+  }
+  if (MayBeAtomic(access, target, element)) {
+    RdmaAtomic swap{.swaps = true};
+    std::memcpy(&swap.operand, compare, sizeof swap.operand);
+    std::memcpy(&swap.swap, origin, sizeof swap.swap);
+    bool done;
+    WEFT_MPI_TRY(PostAtomic(access, swap, result, &done));
+    if (done) return {};
   }
   uint8_t* room;
   WEFT_MPI_TRY(BeginData(access, &room));

@@ -32,6 +32,7 @@ struct AccumulateGuard {
   int target = 0;
   int me = 0;           // rank of this process
   bool served = true;   // the target has a service, which works on behalf of remote ranks
+  bool by_rnic = false;  // the target's RNIC carries out atomics on integers of 8 bytes, and takes no turn
   bool serves = false;  // this is the target's service, on behalf of remote ranks
   TurnWatch* watch = nullptr;  // asked when a wait takes too long. None: the caller has no way to find out
 

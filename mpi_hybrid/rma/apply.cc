@@ -114,7 +114,7 @@ void AccumulateElements(const AccumulateGuard& guard, MPI_Op op, const ElementTy
   if (!guard.atomics || !HasAtomics(type, memory)) {
     const AccumulateLock lock(guard);
     Work(op, type, given, memory, count, fetched);
-  } else if (count < guard.many()) {
+  } else if (!TakesWholeTurn(guard, type, count)) {
     const AtomicTurn turn(guard);
     AccumulateAtomically(op, type, given, memory, count, fetched);
   } else {
@@ -153,7 +153,7 @@ Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow
 
   const uint8_t* given = data.given.data();
   std::optional<WholeTurn> turn;
-  if (data.accumulates && data.header.bytes / type.size >= window.guard.many()) turn.emplace(window.guard);
+  if (data.accumulates && TakesWholeTurn(window.guard, type, data.header.bytes / type.size)) turn.emplace(window.guard);
   const auto apply = [&](uint64_t offset, uint32_t count) {
     uint8_t* memory = window.Resolve(offset, uint64_t{count - 1} * type.extent + type.span);
     const size_t bytes = size_t{count} * type.size;

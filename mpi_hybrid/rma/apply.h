@@ -20,6 +20,11 @@ Applied ApplyData(const MessageHeader& header, ByteSpan body, const TargetWindow
 Applied ApplyCompareAndSwap(const MessageHeader& header, ByteSpan body, const TargetWindow& window, uint8_t* fetched,
                             size_t* fetched_bytes);
 
+// Whether so many elements are accumulated by a process alone, in place of atomic operations. Those that the RNIC works on never are: it takes no turn.
+inline bool TakesWholeTurn(const AccumulateGuard& guard, const ElementType& type, uint64_t elements) {
+  return elements >= guard.many() && !(guard.by_rnic && type.integral && type.size == sizeof(uint64_t));
+}
+
 // Accumulates on `count` elements, one extent apart, that are within the window: memory = memory op given. The previous
 // values go to `fetched`. `given` and `fetched` may be null. Excludes all others that use the same guard.
 void AccumulateElements(const AccumulateGuard& guard, MPI_Op op, const ElementType& type, const uint8_t* given,

@@ -39,6 +39,7 @@ constexpr int kResolveOwnMs = 2000;
 constexpr std::chrono::seconds kPatience{30};  // with silence, and with want of room, as for messages (p2p/dial.h)
 constexpr std::chrono::milliseconds kFirstPause{10}, kLongestPause{640};  // between tries; doubled each time
 constexpr int kCompletionsPerLink = Link::kDepth + kSlots;                // replies, too
+constexpr size_t kWordsPerChunk = 64;
 constexpr int kFirstLinks = 4;  // for which the completion queue has room at first
 
 using Clock = std::chrono::steady_clock;
@@ -139,9 +140,11 @@ Error Device::Start() {
     WEFT_MPI_TRY(MakeQueue(static_cast<int>(size)));
   }
   is_weft_ = IsWeft(context_);
+  vouches_for_atomics_ = attributes.atomic_cap == IBV_ATOMIC_GLOB || (is_weft_ && attributes.atomic_cap != IBV_ATOMIC_NONE);
   registrations_ = std::make_unique<Registrations>(domain_, is_weft_);
   bounce_ = std::make_unique<BufferPool>(domain_, kBounceBytes, 4, 32, kSinkAccess);
   messages_ = std::make_unique<BufferPool>(domain_, kSlotBytes, 4, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
+  words_ = std::make_unique<BufferPool>(domain_, sizeof(uint64_t), kWordsPerChunk, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
   proof_mr_ = ibv_reg_mr(domain_, proof_, sizeof proof_, kSinkAccess);
   if (proof_mr_ == nullptr) return DeviceFailed("memory for one-sided operations cannot be registered", errno);
   return service_->Start(listener, attributes);
@@ -198,6 +201,7 @@ Device::~Device() {
   registrations_.reset();
   bounce_.reset();
   messages_.reset();
+  words_.reset();
   if (proof_mr_ != nullptr) ibv_dereg_mr(proof_mr_);
   service_.reset();
   if (queue_ != nullptr) ibv_destroy_cq(queue_);

@@ -99,11 +99,20 @@ class Device : private ProgressStage {
   static constexpr size_t kBounceBytes = 65536;
   // Buffers of kSlotBytes bytes, for messages to targets and their replies; shared by all links.
   BufferPool& messages() { return *messages_; }
-  // The destination of 8-byte Reads that only prove something; their data is ignored.
+  // Buffers of 8 bytes, for the results of atomics.
+  BufferPool& words() { return *words_; }
+  // The destination of 8-byte Reads that only prove something, and of atomics whose result nobody wants; it is ignored.
   uint8_t* proof() { return proof_; }
   uint32_t proof_key() const { return proof_mr_->lkey; }
   // Whether registering an origin buffer is cheap and without risk, so that even small ones are registered.
   bool registers_cheaply() const { return is_weft_; }
+  // Whether the RNIC's atomics exclude those of the processors, so that both may work on the memory of a window. Weft's RNIC uses the latter.
+  bool vouches_for_atomics() const { return vouches_for_atomics_; }
+  // Rights of other processes to the memory of windows, for ibv_reg_mr.
+  int window_rights() const {
+    const int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    return vouches_for_atomics_ ? rights | IBV_ACCESS_REMOTE_ATOMIC : rights;
+  }
   // Whether the first message on a new connection must be one that is answered, and the only one until the answer. The
   // target may be Linux's siw driver. Between its MPA Reply and the hand-over of the socket to the queue pair, siw does
   // not look at data that has arrived until more arrives (Linux 6.1: siw_accept). Weft's own RNIC as initiator takes
@@ -160,11 +169,12 @@ class Device : private ProgressStage {
   int made_ = 0;             // number of links
   bool armed_ = false;
   bool is_weft_ = false;  // the RNIC
+  bool vouches_for_atomics_ = false;
   bool connects_at_once_ = false;
   uint32_t max_reads_ = 1;
   uint64_t max_message_ = 1 << 30;
   std::unique_ptr<Registrations> registrations_;
-  std::unique_ptr<BufferPool> bounce_, messages_;
+  std::unique_ptr<BufferPool> bounce_, messages_, words_;
   alignas(8) uint8_t proof_[8] = {};
   ibv_mr* proof_mr_ = nullptr;
   std::unique_ptr<Service> service_;

@@ -25,12 +25,18 @@ constexpr int kResolveMs = 5000;
 constexpr size_t kMostWaiting = 65536;  // bytes that wait for company
 
 // No message here finds no receive (Link's slots), and fences and flushes say what was carried out. On Weft's own RNIC
-// acknowledgements, which tell the same of each request, would be one more message each way.
+// acknowledgements, which tell the same of each request, would be one more message each way. Atomics do not need them.
 void AskForPlainIwarp(ibv_qp* qp) {
   ibv_ece ece{};
   if (ibv_query_ece(qp, &ece) != 0 || ece.vendor_id != WEFT_ECE_VENDOR_ID) return;
   ece.options &= ~WEFT_ECE_INFINIBAND_SEMANTICS;
   ibv_set_ece(qp, &ece);
+}
+
+// What both ends have agreed on.
+bool HasAtomics(ibv_qp* qp) {
+  ibv_ece ece{};
+  return ibv_query_ece(qp, &ece) == 0 && ece.vendor_id == WEFT_ECE_VENDOR_ID && (ece.options & WEFT_ECE_ATOMICS) != 0;
 }
 
 Error NoBuffer() {
@@ -214,6 +220,7 @@ void Link::OnEvent(const rdma_cm_event& event) {
       if (!welcome || !Verifies(ThisJob().processes.BondOf(process_).secret, kTarget, said_, welcome->proof)) {
         return Break("the process that listens at its address is not a rank of this job");
       }
+      has_atomics_ = device_.vouches_for_atomics() && HasAtomics(qp_);
       if (device_.greets()) return Greet();
       state_ = State::kUp;
       return;
@@ -351,6 +358,20 @@ Error Link::Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, siz
   return first || bytes > kWaits ? Ring() : RingIfFull();
 }
 
+Error Link::Atomic(const RdmaAtomic& atomic, uint8_t* into, uint32_t key, uint64_t at, uint32_t at_key) {
+  if (broken()) return failure();
+  WEFT_MPI_TRY(WaitForRoom());
+  const bool first = atomics_posted_ <= completed();
+  ibv_send_wr& request = Add(true);
+  request.opcode = atomic.swaps ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+  request.wr.atomic = {at, atomic.operand, atomic.swap, at_key};
+  *request.sg_list = {reinterpret_cast<uintptr_t>(into), sizeof(uint64_t), key};
+  local_ = atomics_posted_ = posted_;
+  ++g_counters.rdma_operations;
+  g_counters.rdma_bytes += sizeof(uint64_t);
+  return first ? Ring() : RingIfFull();
+}
+
 void Link::WhenComplete(LocalCompletion&& completion) {
   if (broken() || completion.number <= completed()) {
     FinishLocal(completion, broken() ? failure() : Error());
@@ -448,6 +469,7 @@ Error Link::SendMessage(MessageKind kind, uint32_t window, size_t body_bytes, co
   if (options.urgent || header.wants_reply) request.send_flags |= IBV_SEND_SOLICITED;
   if (options.behind_reads && reads_outstanding()) request.send_flags |= IBV_SEND_FENCE;
   ++sent_;
+  ++g_counters.window_messages;
   if (Changes(kind)) {
     last_change_ = sent_;
     changes_pending_ = true;
@@ -628,7 +650,7 @@ void Link::FinishLocal(LocalCompletion& completion, const Error& error) {
       cursor.Seek(completion.sink.position);
       Unpack(cursor, {completion.bounce.bytes, completion.sink.bytes});
     }
-    device_.bounce().Give(completion.bounce);
+    completion.pool->Give(completion.bounce);
   }
   if (completion.registration != nullptr) device_.registrations().Release(completion.registration);
   if (completion.request != nullptr) completion.request->PartDone(error);

@@ -55,12 +55,19 @@ struct Reply {
   uint32_t fence = 0;             // the number of that fence
 };
 
+// An atomic of the RNIC on 8 bytes, integers in the order of the target's bytes: adds `operand`, or if it `swaps` stores `swap` where `operand` is.
+struct RdmaAtomic {
+  bool swaps = false;
+  uint64_t operand = 0, swap = 0;
+};
+
 // What to do when the work requests up to a number have completed.
 struct LocalCompletion {
   uint64_t number = 0;
   RmaRequest* request = nullptr;
   Registration* registration = nullptr;
-  BufferPool::Buffer bounce;  // freed after `sink` was filled from it
+  BufferPool* pool = nullptr;  // of `bounce`
+  BufferPool::Buffer bounce;   // freed after `sink` was filled from it
   Sink sink;
 };
 
@@ -100,6 +107,10 @@ class Link {
   uint32_t inline_room() const { return inline_room_; }
   Error Write(const void* from, uint32_t key, uint64_t to, uint32_t to_key, size_t bytes);
   Error Read(void* into, uint32_t key, uint64_t from, uint32_t from_key, size_t bytes);
+  // Whether the connection has atomics. Each takes its turn at the target among the messages and Writes, in the order of the calls.
+  bool has_atomics() const { return has_atomics_; }
+  // What was there goes to the 8 bytes at `into`.
+  Error Atomic(const RdmaAtomic& atomic, uint8_t* into, uint32_t key, uint64_t at, uint32_t at_key);
   // Number of the last work request. WhenComplete may be called only for a request that is signaled, or that a signaled
   // one will follow.
   uint64_t last() const { return posted_; }
@@ -214,6 +225,7 @@ class Link {
   rdma_cm_id* id_ = nullptr;
   ibv_qp* qp_ = nullptr;
   uint32_t inline_room_ = 0;
+  bool has_atomics_ = false;
   Acquaintance said_{};  // what was said when the connection was made
 
   // Send queue. Work requests are numbered from 1.
@@ -222,6 +234,7 @@ class Link {
   int64_t uncompleted_ = 0;       // signaled requests that have not completed
   uint64_t local_ = 0;            // the last one that uses memory of the program
   uint64_t reads_posted_ = 0;     // the last Read
+  uint64_t atomics_posted_ = 0;   // the last atomic
   bool writes_unproved_ = false;  // Writes were posted since the last proof of arrival
   std::deque<LocalCompletion> local_completions_;
   struct Waiting {

@@ -32,7 +32,6 @@ void Window::TakeBack(Window& window) {
 namespace rma {
 namespace {
 
-constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 // What each rank tells the others.
 struct Card {
@@ -40,6 +39,7 @@ struct Card {
   int64_t unit = 1;
   uint32_t key = 0, window = 0;
   int32_t error = MPI_SUCCESS;  // its class, when this rank failed
+  bool atomics = false;         // the memory is open to atomics of the RNIC
   transport::SocketAddress address;
   Nonce nonce{};
 };
@@ -104,9 +104,12 @@ Error RdmaWindow::Reach() {
   if (all_here_) return {};
   WEFT_MPI_TRY(Device::Open(&device_));
   if (size == 0 || flavor == MPI_WIN_FLAVOR_SHARED) return {};
-  mr_ = ibv_reg_mr(device_->domain(), base, static_cast<size_t>(size), kAccess);
+  mr_ = ibv_reg_mr(device_->domain(), base, static_cast<size_t>(size), device_->window_rights());
   own_.mr = mr_;
-  if (mr_ != nullptr) return {};
+  if (mr_ != nullptr) {
+    if (nobody_copies_ && device_->vouches_for_atomics()) own_.guard.by_rnic = own_.guard.atomics = true;
+    return {};
+  }
   return Error(MPI_ERR_BASE, "the window's " + std::to_string(size) +
                                  " bytes cannot be registered with the RDMA device: " + std::strerror(errno));
 }
@@ -142,6 +145,7 @@ Error RdmaWindow::Publish(Comm& parent, const Error& failed) {
     card.size = static_cast<uint64_t>(size);
     card.unit = displacement_unit;
     card.key = mr_ == nullptr ? 0 : mr_->rkey;
+    card.atomics = own_.guard.by_rnic;
     card.window = own_.id;
     card.address = device_->address();
     card.nonce = device_->nonce();
@@ -164,6 +168,8 @@ Error RdmaWindow::Publish(Comm& parent, const Error& failed) {
     peer.unit = static_cast<int>(its.unit);
     peer.key = its.key;
     peer.window = its.window;
+    peer.atomics = its.atomics;
+    if (its.atomics && peer.here) peer.guard.by_rnic = peer.guard.atomics = true;
     if (static_cast<int>(rank) != comm->rank) device_->SetAddress(peer.process, its.address, its.nonce);
   }
   if (!device_->connects_at_once()) return {};
@@ -190,7 +196,7 @@ Error RdmaWindow::Attach(void* memory, MPI_Aint bytes) {
       return Error(MPI_ERR_RMA_ATTACH, "the memory overlaps memory that is already attached to the window");
     }
   }
-  ibv_mr* mr = ibv_reg_mr(device_->domain(), memory, static_cast<size_t>(bytes), kAccess);
+  ibv_mr* mr = ibv_reg_mr(device_->domain(), memory, static_cast<size_t>(bytes), device_->window_rights());
   if (mr == nullptr) {
     return Error(MPI_ERR_RMA_ATTACH,
                  std::to_string(bytes) + " bytes cannot be registered with the RDMA device: " + std::strerror(errno));

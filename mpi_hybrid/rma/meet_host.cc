@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -182,9 +183,11 @@ Error RdmaWindow::MeetHost(Comm& parent, Error failed) {
   own_.size = static_cast<uint64_t>(size);
   if (!own_.dynamic) {
     failed = GatherCards(parent, std::move(failed));
-    int reached = failed.ok() && same_host_ && ReachesAll() ? 1 : 0, all = 0;
-    Error met = AllReduce(&reached, &all, 1, *Datatype::Find(MPI_INT), *Op::Find(MPI_MIN), parent);
-    all_here_ = met.ok() && all != 0;
+    const int mine[] = {failed.ok() && same_host_ && ReachesAll(), failed.ok() && !Copies()};
+    int all[std::size(mine)] = {};
+    Error met = AllReduce(mine, all, std::size(mine), *Datatype::Find(MPI_INT), *Op::Find(MPI_MIN), parent);
+    all_here_ = met.ok() && all[0] != 0;
+    nobody_copies_ = met.ok() && all[1] != 0;
     if (failed.ok()) failed = std::move(met);
   }
   own_segment_.CloseDescriptor();
@@ -239,6 +242,10 @@ Error RdmaWindow::GatherCards(Comm& parent, Error failed) {
 
 bool RdmaWindow::ReachesAll() const {
   return std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.here; });
+}
+
+bool RdmaWindow::Copies() const {
+  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.private_memory != nullptr || peer.to_map != nullptr; });
 }
 
 void RdmaWindow::SettleWays() {

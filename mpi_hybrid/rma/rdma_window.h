@@ -86,6 +86,7 @@ class RdmaWindow final : public Window {
     int unit = 1;
     uint32_t key = 0;
     uint32_t window = 0;
+    bool atomics = false;  // its RNIC carries out atomics on the window's memory
     // Reached without a link: mapped at `local` (null for dynamic windows, whose offsets are addresses), or copied by
     // the kernel.
     bool here = false;
@@ -195,8 +196,14 @@ class RdmaWindow final : public Window {
 
   // `type` is unchanged if there is no element.
   Error CheckElements(const Origin& origin, const Target& target, const Op& op, ElementType* type) const;
+  Error AccumulateThere(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
+                        const ElementType& type);
   Error AccumulateMessages(const Access& access, const Origin& origin, const Origin* result, const Target& target, const Op& op,
                            const ElementType& type);
+  // Whether an accumulate of `type` may be an RDMA atomic.
+  bool MayBeAtomic(const Access& access, const Target& target, const ElementType& type) const;
+  // `result` null: it is not wanted. `done` false: it has to be a message.
+  Error PostAtomic(const Access& access, const RdmaAtomic& atomic, void* result, bool* done);
   Error PutHere(const Access& access, const Origin& origin, const Target& target);
   Error GetHere(const Access& access, const Origin& origin, const Target& target);
   // Whether the kernel must copy the peer's memory. Memory that can be mapped is mapped at its first use.
@@ -316,6 +323,7 @@ class RdmaWindow final : public Window {
   bool HasNumber(ProcessId process, int32_t pid) const;
   bool Meet(const HostCard& card, int rank);
   bool ReachesAll() const;
+  bool Copies() const;  // this process may copy memory of another one, for which no atomics exclude others
   void SettleWays();
   AccumulateGuard GuardOf(int rank);
   void TellTheWays();
@@ -340,6 +348,7 @@ class RdmaWindow final : public Window {
   // other ranks say that they are on this host: one of them may have mapped memory that this rank shares
   bool neighbors_ = false;
   bool all_here_ = false;    // every rank reaches every other rank through memory
+  bool nobody_copies_ = false;  // no rank reaches another one by copies of the kernel
   bool takes_parcels_ = false;  // all ranks do: small pieces may be deferred to the target
   std::vector<int> deferred_;   // ranks whose Peer::parcel may not be empty
   TargetWindow own_;

@@ -34,7 +34,7 @@ uint8_t* TargetWindow::Resolve(uint64_t offset, uint64_t bytes) const {
 bool FindElementType(MPI_Datatype handle, ElementType* type) {
   const Basic* basic = FindBasic(handle);
   if (basic == nullptr || basic->kind == BasicKind::kMarker || basic->size == 0) return false;
-  *type = {handle, basic->size, basic->extent, basic->size, 0, 0};
+  *type = {handle, basic->size, basic->extent, basic->size, 0, 0, IsIntegral(basic->kind)};
   if (basic->kind != BasicKind::kPair) return true;
   type->first = FindBasic(basic->first)->size;
   type->second_offset = basic->second_offset;

@@ -69,8 +69,9 @@ struct ElementType {
   uint32_t size = 0, extent = 0;
   uint32_t span = 0;                      // bytes from the beginning of an element to its end
   uint32_t first = 0, second_offset = 0;  // pairs: size of the first part, and offset of the second. 0: no pair
+  bool integral = false;                  // predefined.h
 };
-inline constexpr ElementType kByteElements{MPI_BYTE, 1, 1, 1, 0, 0};  // for data that is only moved
+inline constexpr ElementType kByteElements{MPI_BYTE, 1, 1, 1, 0, 0, true};  // for data that is only moved
 // False: `handle` is not a predefined type with data.
 bool FindElementType(MPI_Datatype handle, ElementType* type);
 void FetchElements(const ElementType& type, const uint8_t* from, uint32_t count, uint8_t* packed);

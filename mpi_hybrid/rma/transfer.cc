@@ -298,7 +298,7 @@ Error RdmaWindow::PutThroughBounce(const Access& access, const Origin& origin, c
       from += piece.iov_len;
       left -= piece.iov_len;
     }
-    link.WhenComplete({.number = link.last_local(), .bounce = buffer});
+    link.WhenComplete({.number = link.last_local(), .pool = &device_->bounce(), .bounce = buffer});
     WEFT_MPI_TRY(std::move(error));
   }
   return {};
@@ -433,7 +433,7 @@ Error RdmaWindow::GetThroughBounce(const Access& access, const Origin& origin, c
       sink.bytes += piece.iov_len;
     }
     if (access.request != nullptr) access.request->AddPart();
-    link.WhenComplete({.number = link.last_local(), .request = access.request, .bounce = buffer, .sink = std::move(sink)});
+    link.WhenComplete({.number = link.last_local(), .request = access.request, .pool = &device_->bounce(), .bounce = buffer, .sink = std::move(sink)});
     WEFT_MPI_TRY(std::move(error));
   }
   return {};

@@ -273,7 +273,7 @@ llp::Proposal EndpointImpl::Propose(const QueuePair& qp, const ConnectParameters
   return {.ird = LimitReads(parameters.ird),
           .ord = LimitReads(parameters.ord),
           .private_data = parameters.private_data,
-          .claims = {.host_id = around_.host_id, .offers = static_cast<uint8_t>(OfferOf(delivery) | (qp.is_roce() ? llp::Claims::kAtomics : 0))},
+          .claims = {.host_id = around_.host_id, .offers = static_cast<uint8_t>(OfferOf(delivery) | (qp.offers_atomics() ? llp::Claims::kAtomics : 0))},
           .queue_pair = qp.number(),
           .device = qp.device(),
           .comment = qp.CaptureComment()};
@@ -300,7 +300,7 @@ void EndpointImpl::PrepareHandover(const llp::Agreement& agreement) {
   }
   const uint8_t offers = agreement.claims ? agreement.claims->offers : 0;
   if ((offers & OfferOf(terms.delivery)) == 0) terms.delivery = rdmap::Delivery::kPlain;
-  terms.atomics = (offers & llp::Claims::kAtomics) != 0 && qp_->is_roce();
+  terms.atomics = (offers & llp::Claims::kAtomics) != 0 && qp_->offers_atomics();
   established_ = {.kind = CmEvent::Kind::kEstablished, .ird = terms.outcome.ird, .ord = terms.outcome.ord};
   handover_ = true;
 }

@@ -537,15 +537,22 @@ void QueuePair::Reset() {
   patience_.Stop();
 }
 
-uint32_t QueuePair::ConnectionOptions() const {
-  return options_.type == IBV_QPT_RC && delivery() == rdmap::Delivery::kReliable ? WEFT_ECE_INFINIBAND_SEMANTICS : 0;
+uint32_t QueuePair::ConnectionOptions() {
+  if (!roce_ || options_.type != IBV_QPT_RC) return 0;
+  EngineLock engine(*this);
+  const ConnectionTerms own{.delivery = delivery(), .atomics = offers_atomics()};
+  const ConnectionTerms& terms = connection_ == nullptr ? own : connection_->terms();
+  const bool reliable = terms.delivery == rdmap::Delivery::kReliable;
+  return (reliable ? WEFT_ECE_INFINIBAND_SEMANTICS : 0) | (reliable || terms.atomics ? WEFT_ECE_ATOMICS : 0);
 }
 
 int QueuePair::SetConnectionOptions(uint32_t* options) {
   EngineLock engine(*this);
   if (connection_ != nullptr || (state() != IBV_QPS_RESET && state() != IBV_QPS_INIT)) return EINVAL;
-  *options &= roce_ && options_.type == IBV_QPT_RC ? WEFT_ECE_INFINIBAND_SEMANTICS : 0;
-  if (options_.type == IBV_QPT_RC) plain_ = *options == 0;
+  *options &= roce_ && options_.type == IBV_QPT_RC ? WEFT_ECE_INFINIBAND_SEMANTICS | WEFT_ECE_ATOMICS : 0;
+  if (options_.type != IBV_QPT_RC) return 0;
+  plain_ = (*options & WEFT_ECE_INFINIBAND_SEMANTICS) == 0;
+  without_atomics_ = (*options & WEFT_ECE_ATOMICS) == 0;
   return 0;
 }
 

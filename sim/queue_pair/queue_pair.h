@@ -77,8 +77,9 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
     if (!roce_ || plain_) return rdmap::Delivery::kPlain;
     return options_.type == IBV_QPT_UC ? rdmap::Delivery::kUnreliable : rdmap::Delivery::kReliable;
   }
+  bool offers_atomics() const { return roce_ && !without_atomics_; }  // on a plain stream, too
   // ibv_query_ece(3), ibv_set_ece(3): WEFT_ECE_* (infiniband/weft.h).
-  uint32_t ConnectionOptions() const;
+  uint32_t ConnectionOptions();
   // Removes from `*options` those that are not supported. EINVAL: too late.
   int SetConnectionOptions(uint32_t* options);
 
@@ -187,6 +188,7 @@ class QueuePair final : public std::enable_shared_from_this<QueuePair>,
   const MemoryUser memory_user_;
   const bool roce_;
   std::atomic<bool> plain_ = false;  // in spite of all that, it asks for nothing
+  std::atomic<bool> without_atomics_ = false;
   QueuePairOptions options_;
   QueuePairCounters counters_;  // written with the engine held
   // Pairs with the queues' post mutexes: a thread that posts reads it while it holds one; a thread that flushes sets it

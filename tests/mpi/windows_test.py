@@ -28,6 +28,19 @@ class WindowsOverRdma(Windows):
     def test_a_thread_that_connects_to_a_stopped_target_holds_no_other_up(self):
         self.run_job(3, stock.workspace_file("tests/mpi/scale/stopped_target"))
 
+    def traffic(self, **settings):
+        """{case: (messages, RDMA operations)} of 50 times each."""
+        output = self.run_job(2, stock.workspace_file("tests/mpi/scale/window_traffic"), **settings)
+        said = re.findall(r"(\w+): (\d+) messages, (\d+) RDMA operations", output)
+        return {case: (int(messages), int(operations)) for case, messages, operations in said}
+
+    def test_a_word_costs_one_atomic_of_the_rnic_and_an_epoch_of_a_lock_two_messages(self):
+        atomics = {"fetch_and_op": (0, 50), "accumulate": (0, 50), "compare_and_swap": (0, 50)}
+        self.assertEqual(self.traffic(), {**atomics, "lock_put_unlock": (100, 50)})
+        # The iwarp persona has no atomics, as siw.
+        said = self.traffic(WEFT_PERSONA="iwarp")
+        self.assertTrue(all(said[case][0] >= 50 for case in atomics), said)
+
     def test_a_target_that_waits_for_a_message_carries_operations_out_without_its_other_thread(self):
         print(self.run_job(2, stock.workspace_file("tests/mpi/scale/attended_target"), WEFT_MPI_SPIN_US="10000000"))
 

@@ -263,7 +263,7 @@ void QueuePairPorts::State::ConnectToItself(QueuePair& qp, const PeerChoice& cho
     return;
   }
   EstablishOptions options;
-  options.terms = {.delivery = choice.delivery, .atomics = true, .initiator = true, .to_itself = true};
+  options.terms = {.delivery = choice.delivery, .atomics = qp.offers_atomics(), .initiator = true, .to_itself = true};
   options.terms.outcome.ird = options.terms.outcome.ord = std::min<uint16_t>(choice.ird, kMaxReads);
   options.dialled = true;
   qp.Establish(std::move(*loop), std::move(options));
