@@ -43,17 +43,20 @@ TcpNetwork::TcpNetwork() : born_(Forks()) {}
 TcpNetwork::~TcpNetwork() {
   WEFT_CHECK(!IsProgressThread());
   if (!InThisProcess()) return;
-  if (started_.load(std::memory_order_acquire)) {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    epoll_.Wake();
-    thread_.Join();
-  }
+  Stop();
   // What the dropped work owns may call back when it is destroyed: while this object is whole.
   auto timers = std::exchange(timers_, {});
   auto posted = std::exchange(posted_, {});
+}
+
+void TcpNetwork::Stop() {
+  if (!started_.load(std::memory_order_acquire)) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(stopping_, true)) return;
+  }
+  epoll_.Wake();
+  thread_.Join();
 }
 
 bool TcpNetwork::InThisProcess() const { return born_ == g_forks.load(std::memory_order_relaxed); }

@@ -59,6 +59,10 @@ class TcpNetwork : public Network {
   // False in a child of the process that made this instance.
   bool InThisProcess() const;
 
+ protected:
+  // Ends the progress thread. For the destructors of classes above, whose functions it may call.
+  void Stop();
+
  private:
   using Work = std::function<void()>;
 

@@ -185,6 +185,7 @@ struct End {
 // test is off the processor.
 class HeldTimers final : public transport::TcpNetwork {
  public:
+  ~HeldTimers() override { Stop(); }
   void Hold() { holds_ = true; }
   transport::TimerId RunAt(transport::Time when, std::function<void()> work) override { return holds_ ? 0 : TcpNetwork::RunAt(when, std::move(work)); }
 
