@@ -427,10 +427,6 @@ TEST_F(SelfConnected, PlainIwarpHasAtomicsAndNoImmediateData) {
   ibv_ece ece = {.vendor_id = WEFT_ECE_VENDOR_ID, .options = WEFT_ECE_ATOMICS, .comp_mask = 0};
   ASSERT_EQ(ibv_set_ece(a.qp, &ece), 0);
   ASSERT_NO_FATAL_FAILURE(Connect(a, b));
-  for (ibv_qp* qp : {a.qp, b.qp}) {
-    ASSERT_EQ(ibv_query_ece(qp, &ece), 0);
-    EXPECT_EQ(ece.options, WEFT_ECE_ATOMICS) << "what was agreed on";
-  }
   auto* value = reinterpret_cast<uint64_t*>(b.memory.data());
   auto* found = reinterpret_cast<uint64_t*>(a.memory.data() + 8);
   ibv_sge element = a.Element(8, 8);
@@ -450,6 +446,10 @@ TEST_F(SelfConnected, PlainIwarpHasAtomicsAndNoImmediateData) {
     EXPECT_EQ(*found, i);
     EXPECT_EQ(WaitForCompletion(a.cq).opcode, IBV_WC_SEND);
   }
+  for (ibv_qp* qp : {a.qp, b.qp}) {
+    ASSERT_EQ(ibv_query_ece(qp, &ece), 0);
+    EXPECT_EQ(ece.options, WEFT_ECE_ATOMICS) << "what was agreed on";
+  }
   wr.wr.atomic.remote_addr += 8 * b.memory.size();
   ASSERT_EQ(a.Post(wr), 0);
   EXPECT_EQ(WaitForCompletion(a.cq).status, IBV_WC_REM_ACCESS_ERR);
@@ -459,6 +459,7 @@ TEST_F(SelfConnected, PlainIwarpHasAtomicsAndNoImmediateData) {
   ece.options = 0;
   ASSERT_EQ(ibv_set_ece(f.qp, &ece), 0);
   ASSERT_NO_FATAL_FAILURE(Connect(e, f));
+  ExpectMessage(e, f);
   ASSERT_EQ(ibv_query_ece(e.qp, &ece), 0);
   EXPECT_EQ(ece.options, 0u);
   ibv_sge word = e.Element(8, 8);

@@ -525,12 +525,16 @@ Error Link::AwaitChanges() {
 
 Error Link::StartFlush(bool remote, Mark* mark) {
   if (broken()) return failure();
-  if (remote && sent_ != consumed_) {
-    // A message is under way anyway: the reply to one behind the Writes proves both.
-    if (!last_is_answered_ || writes_since_message_) {
+  // A message under way that asks for a lock may stay for long, and tells nothing.
+  const bool will_tell = sent_ != consumed_ && last_is_answered_ && !writes_since_message_;
+  uint32_t messages = consumed_;
+  if (remote && (changes_pending_ || will_tell)) {
+    // The reply to a message behind the Writes proves both.
+    if (!will_tell) {
       const Reply none;
       WEFT_MPI_TRY(SendPlain(MessageKind::kNothing, 0, {.reply = &none}));
     }
+    messages = sent_;
     writes_unproved_ = false;
   } else if (remote && writes_unproved_) {
     WEFT_MPI_TRY(Read(device_.proof(), device_.proof_key(), said_.control_address, said_.control_key, kProofBytes));
@@ -541,7 +545,7 @@ Error Link::StartFlush(bool remote, Mark* mark) {
     WEFT_MPI_TRY(WaitForRoom());
     WEFT_MPI_TRY(PostEmptyWrite(true));
   }
-  *mark = {local_, sent_, remote};
+  *mark = {local_, messages, remote};
   return {};
 }
 

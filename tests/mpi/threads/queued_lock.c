@@ -42,19 +42,20 @@ static void AwaitWaiting(_Atomic long* thread) {
   *thread = 0;
 }
 
-static void PutBehindAccumulate(const char* values) {
-  static const long one = 1;
+/* Two integers at once are a message; then there are many at first, for as many messages to be in flight as ever. One integer may need none, on a
+ * connection that has had few. */
+static void PutBehindAccumulate(int count, const char* values) {
+  static const long one[2] = {1, 0};
   pthread_t waiting;
-  /* Many at first, for as many messages to be in flight as ever. */
-  for (int i = 0; i < kWarm; i++) MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, data);
+  for (int i = 0; i < kWarm; i++) MPI_Accumulate(one, count, MPI_LONG, 0, 0, count, MPI_LONG, MPI_SUM, data);
   MPI_Win_flush(0, data);
   for (int time = 0; time < kTimes; time++) {
     int way = time / 2;
     MPI_Barrier(MPI_COMM_WORLD); /* the target has the lock */
-    MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, data);
+    MPI_Accumulate(one, count, MPI_LONG, 0, 0, count, MPI_LONG, MPI_SUM, data);
     pthread_create(&waiting, NULL, AskForLock, &way);
     AwaitWaiting(&asking); /* it has asked: nothing else is to be waited for */
-    if (time % 2 == 0) MPI_Put(values, kLong, MPI_BYTE, 0, sizeof(long), kLong, MPI_BYTE, data);
+    if (time % 2 == 0) MPI_Put(values, kLong, MPI_BYTE, 0, 2 * sizeof(long), kLong, MPI_BYTE, data);
     MPI_Win_flush(0, data);
     MPI_Send(NULL, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
     pthread_join(waiting, NULL);
@@ -67,16 +68,17 @@ int main(int argc, char** argv) {
   char *memory, *values = malloc(kLong);
   long* counters;
   memset(values, 7, kLong);
-  MPI_Win_allocate(sizeof(long) + kLong, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &data);
+  MPI_Win_allocate(2 * sizeof(long) + kLong, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &data);
   MPI_Win_allocate((MPI_Aint)sizeof(long) * world_size, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &counters, &locked);
-  memset(memory, 0, sizeof(long) + kLong);
+  memset(memory, 0, 2 * sizeof(long) + kLong);
   memset(counters, 0, sizeof(long) * (size_t)world_size);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_lock_all(0, data);
   if (world_rank == 1) {
-    PutBehindAccumulate(values);
+    PutBehindAccumulate(1, values);
+    PutBehindAccumulate(2, values);
   } else {
-    for (int time = 0; time < kTimes; time++) {
+    for (int time = 0; time < 2 * kTimes; time++) {
       if (world_rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, locked);
       MPI_Barrier(MPI_COMM_WORLD);
       if (world_rank == 0) {
@@ -89,8 +91,8 @@ int main(int argc, char** argv) {
   MPI_Win_unlock_all(data);
   MPI_Barrier(MPI_COMM_WORLD);
   if (world_rank == 0 && world_size > 1) {
-    CHECK_EQ(*(long*)(void*)memory, kWarm + kTimes);
-    CHECK_EQ(memcmp(memory + sizeof(long), values, kLong), 0);
+    CHECK_EQ(*(long*)(void*)memory, 2 * (kWarm + kTimes));
+    CHECK_EQ(memcmp(memory + 2 * sizeof(long), values, kLong), 0);
     CHECK_EQ(counters[1], 1);
   }
   MPI_Win_free(&locked);
