@@ -38,6 +38,7 @@ class Data {
     return {send_.begin(), receive_.begin(), Elements(), mpi::Datatype::Find(MPI_INT), mpi::Op::Find(MPI_SUM)};
   }
   void Build(mpi::Schedule& schedule, mpi::Place place, Algorithm algorithm) const;
+  void Build(mpi::Schedule& schedule, const mpi::TwoLevels& levels) const;
 
  private:
   size_t Room() const { return static_cast<size_t>(BytesOf(one_, ranks_) + 4 * ranks_ + 4096); }
@@ -78,11 +79,29 @@ void Data::Build(mpi::Schedule& schedule, mpi::Place place, Algorithm algorithm)
   }
 }
 
-void BuildByLibrary(mpi::Schedule& schedule, const Data& data, const Case& one, const mpi::TwoLevels& levels) {
-  const mpi::Reduction reduction = data.Reduction();
-  if (one.collective == Collective::kReduce) return levels.BuildReduce(schedule, reduction, kRoot);
-  if (one.collective == Collective::kAllReduce) return levels.BuildAllReduce(schedule, reduction);
-  levels.BuildBroadcast(schedule, reduction.receive, one.bytes, *mpi::Datatype::Find(MPI_BYTE), kRoot);
+void Data::Build(mpi::Schedule& schedule, const mpi::TwoLevels& levels) const {
+  const mpi::Uniform send = Block(send_.begin(), one_.bytes), receive = Block(receive_.begin(), one_.bytes);
+  const MPI_Aint each = (one_.bytes + ranks_ - 1) / ranks_;
+  switch (one_.collective) {
+    case Collective::kBroadcast:
+      return levels.BuildBroadcast(schedule, receive_.begin(), one_.bytes, *mpi::Datatype::Find(MPI_BYTE), kRoot);
+    case Collective::kGather:
+      return levels.BuildGather(schedule, send, receive, kRoot);
+    case Collective::kScatter:
+      return levels.BuildScatter(schedule, send, receive, kRoot);
+    case Collective::kAllGather:
+      return levels.BuildAllGather(schedule, Block(send_.begin(), each), Block(receive_.begin(), each));
+    case Collective::kAllToAll:
+      return levels.BuildAllToAll(schedule, send, receive);
+    case Collective::kReduce:
+      return levels.BuildReduce(schedule, Reduction(), kRoot);
+    case Collective::kAllReduce:
+      return levels.BuildAllReduce(schedule, Reduction());
+    case Collective::kReduceScatter:
+      return levels.BuildReduceScatter(schedule, Reduction(), counts_);
+    case Collective::kAllGatherV:
+      break;
+  }
 }
 
 // The root is the first rank of its host, so that the first ranks speak for their hosts.
@@ -156,13 +175,6 @@ Layout::Layout(int ranks, int hosts) {
     host_of_.push_back(static_cast<int>(static_cast<int64_t>(rank) * hosts / ranks));
 }
 
-const mpi::TwoLevels& Layout::LevelsOf(int rank) const {
-  if (levels_.empty()) {
-    for (int each = 0; each < ranks(); ++each) levels_.emplace_back(each, host_of_);
-  }
-  return levels_[static_cast<size_t>(rank)];
-}
-
 std::vector<int> Layout::RanksBeside(int rank) const {
   const auto [begin, end] = std::equal_range(host_of_.begin(), host_of_.end(), host_of_[static_cast<size_t>(rank)]);
   std::vector<int> result;
@@ -184,10 +196,7 @@ std::string ToString(const Way& way) {
 }
 
 Way WayOfWeft(const Case& one, const Layout& layout) {
-  const bool knows_hosts = one.collective == Collective::kBroadcast || one.collective == Collective::kReduce ||
-                           one.collective == Collective::kAllReduce;
-  if (knows_hosts && layout.has_two_levels() && one.bytes <= mpi::TwoLevels::kMostBytes)
-    return {Algorithm::kAutomatic, Way::Levels::kLibrary};
+  if (layout.has_two_levels() && layout.LevelsOf(0).AreFor(one.collective, one.bytes)) return {Algorithm::kAutomatic, Way::Levels::kLibrary};
   return {mpi::Choose(one.collective, one.bytes, layout.ranks())};
 }
 
@@ -208,7 +217,7 @@ std::optional<std::vector<Program>> MakePrograms(const Case& one, const Way& way
   for (int rank = 0; rank < layout.ranks(); ++rank) {
     schedule.Clear();
     if (way.levels == Way::Levels::kLibrary)
-      BuildByLibrary(schedule, data, one, layout.LevelsOf(rank));
+      data.Build(schedule, layout.LevelsOf(rank));
     else if (way.levels == Way::Levels::kGiven)
       BuildInLevels(schedule, data, one, layout, rank, way);
     else

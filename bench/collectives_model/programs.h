@@ -2,7 +2,6 @@
 #define BENCH_COLLECTIVES_MODEL_PROGRAMS_H_
 
 #include <cstddef>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,15 +22,14 @@ class Layout {
   int hosts() const { return host_of_.back() + 1; }
   const std::vector<int>& host_of() const { return host_of_; }
   bool has_two_levels() const { return hosts() > 1 && hosts() < ranks(); }
-  // The library's levels of one rank. They are made at the first call: their memory grows with the square of the ranks.
-  const mpi::TwoLevels& LevelsOf(int rank) const;
+  // The library's levels of one rank.
+  mpi::TwoLevels LevelsOf(int rank) const { return {rank, host_of_}; }
   // The ranks of this rank's host, and the first rank of each host.
   std::vector<int> RanksBeside(int rank) const;
   std::vector<int> FirstRanks() const;
 
  private:
   std::vector<int> host_of_;
-  mutable std::deque<mpi::TwoLevels> levels_;
 };
 
 struct Case {

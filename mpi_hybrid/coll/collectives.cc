@@ -94,7 +94,8 @@ bool CarriedOnHost(Collective collective, Comm& comm, const Launch& launch, Erro
 
 // Null: the hosts that ranks are on make no difference to it.
 const TwoLevels* LevelsFor(Collective collective, MPI_Aint bytes, Comm& comm) {
-  return bytes > TwoLevels::kMostBytes || IsForced(collective) ? nullptr : TwoLevels::Of(comm);
+  const TwoLevels* const levels = IsForced(collective) ? nullptr : TwoLevels::Of(comm);
+  return levels != nullptr && levels->AreFor(collective, bytes) ? levels : nullptr;
 }
 
 // Vectors of the type may be reduced piece by piece.
@@ -163,6 +164,9 @@ Error Gather(const Uniform& send, const Uniform& receive, int root, Comm& comm, 
     if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
       return clients->BuildGather(schedule, send, receive, root);
     const MPI_Aint bytes = comm.rank == root ? receive.count * receive.type->size : send.count * send.type->size;
+    if (const TwoLevels* levels = LevelsFor(Collective::kGather, bytes, comm)) {
+      return levels->BuildGather(schedule, send, receive, root);
+    }
     BuildGather(schedule, PlaceIn(comm), Choose(Collective::kGather, bytes, comm.size()), send, receive, root);
   });
 }
@@ -187,6 +191,9 @@ Error Scatter(const Uniform& send, const Uniform& receive, int root, Comm& comm,
     if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
       return clients->BuildScatter(schedule, send, receive, root);
     const MPI_Aint bytes = comm.rank == root ? send.count * send.type->size : receive.count * receive.type->size;
+    if (const TwoLevels* levels = LevelsFor(Collective::kScatter, bytes, comm)) {
+      return levels->BuildScatter(schedule, send, receive, root);
+    }
     BuildScatter(schedule, PlaceIn(comm), Choose(Collective::kScatter, bytes, comm.size()), send, receive, root);
   });
 }
@@ -211,6 +218,9 @@ Error AllGather(const Uniform& send, const Uniform& receive, Comm& comm, Launch 
     if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
       return clients->BuildAllGather(schedule, send, receive);
     const MPI_Aint bytes = comm.size() * receive.count * receive.type->size;
+    if (const TwoLevels* levels = LevelsFor(Collective::kAllGather, bytes, comm)) {
+      return levels->BuildAllGather(schedule, send, receive);
+    }
     BuildAllGather(schedule, PlaceIn(comm), Choose(Collective::kAllGather, bytes, comm.size()), send, receive);
   });
 }
@@ -236,7 +246,11 @@ Error AllToAll(const Uniform& send, const Uniform& receive, Comm& comm, Launch l
     if (comm.inter) return BuildInterAllToAll(schedule, InterPlaceIn(comm), send, receive);
     if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
       return clients->BuildAllToAll(schedule, send, receive);
-    const Algorithm algorithm = Choose(Collective::kAllToAll, BlockBytes(send, receive), comm.size());
+    const MPI_Aint block = BlockBytes(send, receive);
+    if (const TwoLevels* levels = LevelsFor(Collective::kAllToAll, block, comm)) {
+      return levels->BuildAllToAll(schedule, send, receive);
+    }
+    const Algorithm algorithm = Choose(Collective::kAllToAll, block, comm.size());
     BuildAllToAll(schedule, PlaceIn(comm), algorithm, send, receive);
   });
 }
@@ -311,6 +325,8 @@ Error ReduceScatter(const void* send, void* receive, std::span<const MPI_Aint> c
     if (const Clients* clients = ClientsOf(comm)) [[unlikely]]
       return clients->BuildReduceScatter(schedule, reduction, counts);
     const MPI_Aint total = std::accumulate(counts.begin(), counts.end(), MPI_Aint{0});
+    const TwoLevels* const levels = LevelsFor(Collective::kReduceScatter, total * type.size, comm);
+    if (levels != nullptr && levels->KeepsScattered(op, type, total * type.size)) return levels->BuildReduceScatter(schedule, reduction, counts);
     const Algorithm algorithm = Choose(Collective::kReduceScatter, total * type.size, comm.size(), op.commutative);
     BuildReduceScatter(schedule, PlaceIn(comm), algorithm, reduction, counts);
   });

@@ -11,6 +11,7 @@
 #include "mpi_hybrid/coll/algorithms.h"
 #include "mpi_hybrid/coll/testing/in_memory_ranks.h"
 #include "mpi_hybrid/coll/testing/typed_buffer.h"
+#include "mpi_hybrid/coll/two_levels.h"
 
 namespace weft::mpi {
 namespace {
@@ -48,7 +49,32 @@ class DataMovement : public testing::Test {
     }
   }
 
+  // An algorithm by ranks alone, or by hosts (two_levels.h).
+  struct Way {
+    Algorithm algorithm = Algorithm::kAutomatic;
+    bool by_hosts = false;
+  };
+  static std::vector<Way> WaysOf(std::initializer_list<Algorithm> algorithms) {
+    std::vector<Way> ways;
+    for (const Algorithm algorithm : algorithms) ways.push_back({algorithm});
+    ways.push_back({.by_hosts = true});
+    return ways;
+  }
+  // Spreads the ranks over hosts if the way needs them: at random, or in blocks of as many. False: there is none of that way.
+  bool MayGo(Way way, Collective collective, int size) {
+    if (!way.by_hosts) return IsLegal(collective, way.algorithm, size, true);
+    const int most = 1 + Below(size);
+    const bool in_blocks = Below(2) == 0;
+    std::vector<int> hosts;
+    for (int rank = 0; rank < size; ++rank) hosts.push_back(in_blocks ? rank / most : 5 * Below(most));
+    levels_.clear();
+    for (int rank = 0; rank < size; ++rank) levels_.emplace_back(rank, hosts);
+    return levels_.front().exists();
+  }
+  const TwoLevels& at(int rank) { return levels_[static_cast<size_t>(rank)]; }
+
   std::mt19937 random_;
+  std::deque<TwoLevels> levels_;
 };
 
 // Pieces of `elements` elements of packed data.
@@ -101,8 +127,9 @@ TEST_F(DataMovement, BarrierLetsNobodyOutBeforeTheLastIsIn) {
 }
 
 TEST_F(DataMovement, GatherPutsBlocksInTheOrderOfRanks) {
-  for (Algorithm algorithm : {Algorithm::kBinomial, Algorithm::kLinear}) {
+  for (const Way way : WaysOf({Algorithm::kBinomial, Algorithm::kLinear})) {
     ForEachSize([&](int size) {
+      if (!MayGo(way, Collective::kGather, size)) return;
       const int root = Below(size);
       const MPI_Aint count = SomeCount();
       const bool in_place = Below(2) == 0;
@@ -119,9 +146,13 @@ TEST_F(DataMovement, GatherPutsBlocksInTheOrderOfRanks) {
         expected[0].Put(rank * count, data);
         if (rank == root) own = data;
         const bool here = rank == root;
-        BuildGather(ranks[rank], {rank, size}, algorithm,
-                    {here && in_place ? MPI_IN_PLACE : send.origin(), count, &send.type()},
-                    {here ? result[0].origin() : nullptr, count, here ? &type : nullptr}, root);
+        const Uniform from{here && in_place ? MPI_IN_PLACE : send.origin(), count, &send.type()};
+        const Uniform to{here ? result[0].origin() : nullptr, count, here ? &type : nullptr};
+        if (way.by_hosts) {
+          at(rank).BuildGather(ranks[rank], from, to, root);
+        } else {
+          BuildGather(ranks[rank], {rank, size}, way.algorithm, from, to, root);
+        }
       }
       RunAndCompare(ranks, result, expected, [&] {
         result[0].Clear();
@@ -132,8 +163,9 @@ TEST_F(DataMovement, GatherPutsBlocksInTheOrderOfRanks) {
 }
 
 TEST_F(DataMovement, ScatterGivesEachRankItsBlock) {
-  for (Algorithm algorithm : {Algorithm::kBinomial, Algorithm::kLinear}) {
+  for (const Way way : WaysOf({Algorithm::kBinomial, Algorithm::kLinear})) {
     ForEachSize([&](int size) {
+      if (!MayGo(way, Collective::kScatter, size)) return;
       const int root = Below(size);
       const MPI_Aint count = SomeCount();
       const bool in_place = Below(2) == 0;
@@ -148,9 +180,13 @@ TEST_F(DataMovement, ScatterGivesEachRankItsBlock) {
         TypedBuffer& buffer = buffers.emplace_back(SomeLayout(), count);
         expected.push_back(buffer);
         if (!here || !in_place) expected.back().Put(0, Piece(data, rank * count, count));
-        BuildScatter(ranks[rank], {rank, size}, algorithm,
-                     {here ? send.origin() : nullptr, count, here ? &type : nullptr},
-                     {here && in_place ? MPI_IN_PLACE : buffer.origin(), count, &buffer.type()}, root);
+        const Uniform from{here ? send.origin() : nullptr, count, here ? &type : nullptr};
+        const Uniform to{here && in_place ? MPI_IN_PLACE : buffer.origin(), count, &buffer.type()};
+        if (way.by_hosts) {
+          at(rank).BuildScatter(ranks[rank], from, to, root);
+        } else {
+          BuildScatter(ranks[rank], {rank, size}, way.algorithm, from, to, root);
+        }
       }
       RunAndCompare(ranks, buffers, expected, [] {});
     });
@@ -206,9 +242,9 @@ TEST_F(DataMovement, GatherVAndScatterVUseCountsAndDisplacements) {
 }
 
 TEST_F(DataMovement, AllGatherGivesEveryRankEveryBlock) {
-  for (Algorithm algorithm : {Algorithm::kDoubling, Algorithm::kBruck, Algorithm::kRing}) {
+  for (const Way way : WaysOf({Algorithm::kDoubling, Algorithm::kBruck, Algorithm::kRing})) {
     ForEachSize([&](int size) {
-      if (!IsLegal(Collective::kAllGather, algorithm, size, true)) return;
+      if (!MayGo(way, Collective::kAllGather, size)) return;
       const MPI_Aint count = SomeCount();
       const Bytes data = RandomBytes(random_, count * size);
       const bool in_place = Below(2) == 0;
@@ -220,9 +256,13 @@ TEST_F(DataMovement, AllGatherGivesEveryRankEveryBlock) {
         buffers.emplace_back(type, count * size);
         TypedBuffer& send = sends.emplace_back(SomeLayout(), count);
         send.Put(0, Piece(data, rank * count, count));
-        BuildAllGather(ranks[rank], {rank, size}, algorithm,
-                       {in_place ? MPI_IN_PLACE : send.origin(), count, &send.type()},
-                       {buffers.back().origin(), count, &type});
+        const Uniform from{in_place ? MPI_IN_PLACE : send.origin(), count, &send.type()};
+        const Uniform to{buffers.back().origin(), count, &type};
+        if (way.by_hosts) {
+          at(rank).BuildAllGather(ranks[rank], from, to);
+        } else {
+          BuildAllGather(ranks[rank], {rank, size}, way.algorithm, from, to);
+        }
       }
       RunAndCompare(ranks, buffers, expected, [&] {
         for (int rank = 0; rank < size; ++rank) {
@@ -269,8 +309,9 @@ TEST_F(DataMovement, AllGatherVUsesEachRanksOwnDisplacements) {
 }
 
 TEST_F(DataMovement, AllToAllTransposesBlocks) {
-  for (Algorithm algorithm : {Algorithm::kBruck, Algorithm::kLinear, Algorithm::kPairwise}) {
+  for (const Way way : WaysOf({Algorithm::kBruck, Algorithm::kLinear, Algorithm::kPairwise})) {
     ForEachSize([&](int size) {
+      if (!MayGo(way, Collective::kAllToAll, size)) return;
       const MPI_Aint count = SomeCount();
       const bool in_place = Below(2) == 0;
       std::vector<Bytes> data;
@@ -285,9 +326,13 @@ TEST_F(DataMovement, AllToAllTransposesBlocks) {
           result.Put(from * count, Piece(data[static_cast<size_t>(from)], rank * count, count));
         TypedBuffer& send = sends.emplace_back(SomeLayout(), count * size);
         send.Put(0, data[static_cast<size_t>(rank)]);
-        BuildAllToAll(ranks[rank], {rank, size}, algorithm,
-                      {in_place ? MPI_IN_PLACE : send.origin(), count, &send.type()},
-                      {buffers.back().origin(), count, &type});
+        const Uniform from{in_place ? MPI_IN_PLACE : send.origin(), count, &send.type()};
+        const Uniform to{buffers.back().origin(), count, &type};
+        if (way.by_hosts) {
+          at(rank).BuildAllToAll(ranks[rank], from, to);
+        } else {
+          BuildAllToAll(ranks[rank], {rank, size}, way.algorithm, from, to);
+        }
       }
       RunAndCompare(ranks, buffers, expected, [&] {
         for (size_t i = 0; i < buffers.size(); ++i) {

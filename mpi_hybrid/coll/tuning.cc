@@ -79,6 +79,7 @@ constexpr Row kTable[] = {
     {Collective::kAllReduce, kAny, 1, kManyRanks, Algorithm::kRing},
     {Collective::kAllReduce, kAny, 1, kManyRanks, Algorithm::kDoubling},
 
+    {Collective::kReduceScatter, 2 * kKi, kBeyondMeasured, kManyRanks, Algorithm::kDoubling, kAny, kPowerOfTwo},
     {Collective::kReduceScatter, 128 * kKi, 1, kManyRanks, Algorithm::kHalving},
     {Collective::kReduceScatter, kAny, kBeyondMeasured, kManyRanks, Algorithm::kHalving, 128 * kKi, kPowerOfTwo},
     {Collective::kReduceScatter, kAny, kBeyondMeasured, kManyRanks, Algorithm::kHalving, 8 * kKi},

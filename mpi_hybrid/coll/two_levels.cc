@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "mpi_hybrid/coll/tuning.h"
 #include "mpi_hybrid/core/job.h"
@@ -43,6 +44,15 @@ TwoLevels::TwoLevels(int rank, std::span<const int> hosts) {
     if (static_cast<int>(i) == rank) place_ = static_cast<int>(here_.size());
     here_.push_back(static_cast<int>(i));
   }
+  first_of_.resize(leaders_.size() + 1);
+  for (const int host : host_of_) ++first_of_[static_cast<size_t>(host) + 1];
+  most_each_ = *std::max_element(first_of_.begin(), first_of_.end());
+  is_equal_ = std::all_of(first_of_.begin() + 1, first_of_.end(), [this](int ranks) { return ranks == most_each_; });
+  std::partial_sum(first_of_.begin(), first_of_.end(), first_of_.begin());
+  order_.resize(hosts.size());
+  std::vector<int> next = first_of_;
+  for (size_t i = 0; i < hosts.size(); ++i) order_[static_cast<size_t>(next[static_cast<size_t>(host_of_[i])]++)] = static_cast<int>(i);
+  in_order_ = std::is_sorted(order_.begin(), order_.end());
   const int size = static_cast<int>(hosts.size()), each = size / static_cast<int>(leaders_.size());
   is_even_ = IsPowerOfTwo(size) && IsPowerOfTwo(static_cast<int>(leaders_.size()));
   for (int i = 0; i < size && is_even_; ++i) is_even_ = host_of_[static_cast<size_t>(i)] == i / each;
@@ -65,6 +75,26 @@ const TwoLevels* TwoLevels::Of(Comm& comm) {
   return levels.exists() ? &levels : nullptr;
 }
 
+bool TwoLevels::AreFor(Collective collective, MPI_Aint bytes) const {
+  switch (collective) {
+    case Collective::kGather:
+    case Collective::kScatter:
+      return most_each_ * bytes <= kMostBytes;
+    case Collective::kAllGather:
+      return bytes <= kMostGathered;
+    case Collective::kAllToAll:
+      return most_each_ * size() * bytes <= kMostExchanged && int64_t{most_each_} * size() <= kMostPieces;
+    case Collective::kBroadcast:
+    case Collective::kReduce:
+    case Collective::kAllReduce:
+    case Collective::kReduceScatter:
+      return bytes <= kMostBytes;
+    case Collective::kAllGatherV:
+      return false;
+  }
+  return false;
+}
+
 bool TwoLevels::KeepsResult(const Op& op, const Datatype& type, MPI_Aint bytes) const {
   if (IsExact(op, type)) return true;
   const auto chosen = [&](size_t ranks) { return Choose(Collective::kAllReduce, bytes, static_cast<int>(ranks), op.commutative); };
@@ -76,6 +106,12 @@ bool TwoLevels::KeepsResult(const Op& op, const Datatype& type, MPI_Aint bytes, 
   const size_t each = host_of_.size() / leaders_.size();
   return is_even_ && static_cast<size_t>(root) % each == 0 &&
          Choose(Collective::kReduce, bytes, static_cast<int>(host_of_.size()), op.commutative) == Algorithm::kBinomial;
+}
+
+bool TwoLevels::KeepsScattered(const Op& op, const Datatype& type, MPI_Aint bytes) const {
+  if (IsExact(op, type)) return true;
+  return is_even_ && Choose(Collective::kReduceScatter, bytes, size(), op.commutative) == Algorithm::kDoubling &&
+         Choose(Collective::kAllReduce, bytes, AmongHosts().size, op.commutative) == Algorithm::kDoubling;
 }
 
 std::vector<int> TwoLevels::SpeakersFor(int root) const {
@@ -145,6 +181,33 @@ void TwoLevels::BuildAllReduce(Schedule& schedule, const Reduction& reduction) c
   }
   schedule.Among(here_);
   mpi::BuildBroadcast(schedule, InHost(), Algorithm::kBinomial, reduction.receive, reduction.count, *reduction.type, 0);
+}
+
+void TwoLevels::BuildReduceScatter(Schedule& schedule, const Reduction& reduction, std::span<const MPI_Aint> counts) const {
+  const Datatype& type = *reduction.type;
+  std::vector<MPI_Aint> begins(counts.size() + 1);
+  std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
+  Reduction whole = reduction;
+  whole.count = begins.back();
+  whole.receive = place_ == 0 ? schedule.TemporaryFor(whole.count, type) : nullptr;
+  schedule.Among(here_);
+  mpi::BuildReduce(schedule, InHost(), Algorithm::kBinomial, whole, 0);
+  schedule.EndRound();
+  if (place_ == 0) {
+    schedule.Among(leaders_);
+    Reduction between = whole;
+    between.send = whole.receive;
+    mpi::BuildAllReduce(schedule, AmongHosts(), Choose(Collective::kAllReduce, whole.count * type.size, AmongHosts().size, reduction.op->commutative), between);
+    schedule.EndRound();
+  }
+  std::vector<MPI_Aint> pieces, places;
+  for (const int rank : here_) {
+    pieces.push_back(counts[static_cast<size_t>(rank)]);
+    places.push_back(begins[static_cast<size_t>(rank)]);
+  }
+  schedule.Among(here_);
+  mpi::BuildScatterV(schedule, InHost(), {whole.receive, pieces, places, &type, {}}, {reduction.receive, pieces[static_cast<size_t>(place_)], &type}, 0);
+  schedule.Among({});
 }
 
 }  // namespace weft::mpi

@@ -189,6 +189,65 @@ TEST_F(TwoLevelsTest, SumsOfFloatingPointHaveTheSameBitsAsByRanksAlone) {
   }
 }
 
+TEST_F(TwoLevelsTest, ScatteredReductionsAreRightWhateverTheHosts) {
+  ForEachLayout([&](int size) {
+    const Op& op = *Op::Find(MPI_SUM);
+    const Datatype& type = *Datatype::Find(MPI_UINT32_T);
+    std::vector<MPI_Aint> counts;
+    for (int rank = 0; rank < size; ++rank) counts.push_back(Below(5));
+    const auto total = static_cast<size_t>(std::accumulate(counts.begin(), counts.end(), MPI_Aint{0}));
+    const bool in_place = Below(2) == 0;
+    ASSERT_TRUE(at(0).KeepsScattered(op, type, static_cast<MPI_Aint>(total) * type.size));
+    using Vector = std::vector<uint32_t>;
+    std::vector<Vector> inputs(static_cast<size_t>(size), Vector(total)), results(static_cast<size_t>(size), Vector(total, 99));
+    Vector expected(total);
+    for (Vector& input : inputs) {
+      for (size_t i = 0; i < total; ++i) expected[i] += input[i] = random_();
+    }
+    InMemoryRanks ranks(random_, size);
+    for (int rank = 0; rank < size; ++rank) {
+      Vector& result = results[static_cast<size_t>(rank)];
+      if (in_place) result = inputs[static_cast<size_t>(rank)];
+      const void* send = in_place ? result.data() : inputs[static_cast<size_t>(rank)].data();
+      at(rank).BuildReduceScatter(ranks[rank], {send, result.data(), 0, &type, &op}, counts);
+    }
+    ASSERT_EQ(ranks.Run(), "");
+    auto piece = expected.begin();
+    for (int rank = 0; rank < size; ++rank) {
+      const MPI_Aint count = counts[static_cast<size_t>(rank)];
+      ASSERT_TRUE(std::equal(piece, piece + count, results[static_cast<size_t>(rank)].begin())) << rank;
+      piece += count;
+    }
+  });
+}
+
+TEST_F(TwoLevelsTest, ScatteredSumsOfFloatingPointHaveTheSameBitsAsByRanksAlone) {
+  const Op& op = *Op::Find(MPI_SUM);
+  const Datatype& type = *Datatype::Find(MPI_DOUBLE);
+  for (const auto& [hosts, each] : {std::pair{4, 4}, {2, 8}, {8, 2}}) {
+    LayoutBlocks(hosts, each);
+    const int size = hosts * each;
+    const std::vector<MPI_Aint> counts(static_cast<size_t>(size), 3);
+    const MPI_Aint bytes = 3 * size * type.size;
+    ASSERT_TRUE(at(0).KeepsScattered(op, type, bytes));
+    using Vector = std::vector<double>;
+    std::vector<Vector> inputs(static_cast<size_t>(size), Vector(static_cast<size_t>(3 * size))), by_hosts(inputs.size(), Vector(3)), by_ranks = by_hosts;
+    for (Vector& input : inputs) {
+      for (double& value : input) value = std::ldexp(static_cast<double>(random_()) + 0.1, Below(60) - 30);
+    }
+    InMemoryRanks two(random_, size), one(random_, size);
+    for (int rank = 0; rank < size; ++rank) {
+      const auto of = static_cast<size_t>(rank);
+      at(rank).BuildReduceScatter(two[rank], {inputs[of].data(), by_hosts[of].data(), 0, &type, &op}, counts);
+      BuildReduceScatter(one[rank], {rank, size}, Choose(Collective::kReduceScatter, bytes, size), {inputs[of].data(), by_ranks[of].data(), 0, &type, &op},
+                         counts);
+    }
+    ASSERT_EQ(two.Run(), "");
+    ASSERT_EQ(one.Run(), "");
+    for (size_t of = 0; of < inputs.size(); ++of) ASSERT_EQ(std::memcmp(by_hosts[of].data(), by_ranks[of].data(), 3 * sizeof(double)), 0) << of;
+  }
+}
+
 TEST_F(TwoLevelsTest, OtherLayoutsKeepTheOrderOfFloatingPointByRanksAlone) {
   const Op& op = *Op::Find(MPI_SUM);
   const Datatype& type = *Datatype::Find(MPI_DOUBLE);
@@ -202,17 +261,27 @@ TEST_F(TwoLevelsTest, OtherLayoutsKeepTheOrderOfFloatingPointByRanksAlone) {
 
 TEST_F(TwoLevelsTest, OneRankOfEachHostSpeaksToOthers) {
   LayoutBlocks(4, 8);
-  InMemoryRanks barrier(random_, 32), broadcast(random_, 32);
-  std::vector<double> data(10);
-  int in_barrier = 0, in_broadcast = 0;
+  InMemoryRanks barrier(random_, 32), broadcast(random_, 32), all_gather(random_, 32), all_to_all(random_, 32), gather(random_, 32);
+  std::vector<double> data(32), more(32);
+  const Datatype& type = *Datatype::Find(MPI_DOUBLE);
+  int in_barrier = 0, in_broadcast = 0, in_all_gather = 0, in_all_to_all = 0, in_gather = 0;
   for (int rank = 0; rank < 32; ++rank) {
     at(rank).BuildBarrier(barrier[rank]);
     at(rank).BuildBroadcast(broadcast[rank], data.data(), 10, *Datatype::Find(MPI_DOUBLE), 13);
     in_barrier += MessagesToOtherHosts(barrier, rank);
     in_broadcast += MessagesToOtherHosts(broadcast, rank);
+    at(rank).BuildAllGather(all_gather[rank], {more.data(), 1, &type}, {data.data(), 1, &type});
+    in_all_gather += MessagesToOtherHosts(all_gather, rank);
+    at(rank).BuildAllToAll(all_to_all[rank], {more.data(), 1, &type}, {data.data(), 1, &type});
+    in_all_to_all += MessagesToOtherHosts(all_to_all, rank);
+    at(rank).BuildGather(gather[rank], {more.data(), 1, &type}, {data.data(), 1, &type}, 13);
+    in_gather += MessagesToOtherHosts(gather, rank);
   }
   EXPECT_EQ(in_barrier, 4 * 2);
   EXPECT_EQ(in_broadcast, 3);
+  EXPECT_EQ(in_all_gather, 4 * 2);
+  EXPECT_EQ(in_all_to_all, 4 * 2);
+  EXPECT_EQ(in_gather, 3);
 }
 
 }  // namespace
