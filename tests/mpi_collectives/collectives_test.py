@@ -28,7 +28,8 @@ class Collectives(mpi.MpiTest):
         for ranks in (1, 2, 3, 4, 7):
             self.run_job(ranks, program("every_size"))
 
-    def test_by_hosts_where_there_are_several(self):
+    def on_hosts(self):
+        """(options of mpiexec, ranks) of several layouts of ranks on hosts."""
         self.library = mpi.WeftUnderMpiexec
         shell = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "shell")
         with open(shell, "w") as file:
@@ -37,7 +38,17 @@ class Collectives(mpi.MpiTest):
         for hosts, ranks in (("localhost:2,a.invalid:2", 4), ("localhost:4,a.invalid:4", 8), ("localhost:1,a.invalid:3,b.invalid:2", 7),
                              ("localhost,a.invalid", 5)):
             with self.subTest(hosts=hosts, ranks=ranks):
-                self.run_job(ranks, program("every_size"), launcher_options=("-launcher-exec", shell, "-hosts", hosts))
+                yield ("-launcher-exec", shell, "-hosts", hosts), ranks
+
+    def test_by_hosts_where_there_are_several(self):
+        for options, ranks in self.on_hosts():
+            self.run_job(ranks, program("every_size"), launcher_options=options)
+
+    def test_calls_that_do_not_match_by_hosts_are_errors_and_no_hangs(self):
+        for options, ranks in self.on_hosts():
+            lines = [line for line in self.run_job(ranks, program("mismatched"), launcher_options=options).splitlines() if line.endswith("seen")]
+            self.assertEqual(len(lines), 7, lines)
+            self.assertNotIn("not seen", " ".join(lines))
 
     def test_each_algorithm_works_over_sockets(self):
         for setting in ALGORITHMS:
