@@ -85,6 +85,7 @@ void CollectivesByVector() {
               call();
               MPI_Barrier(MPI_COMM_WORLD);
             }));
+      std::fflush(stdout);  // a library may be too slow for all of it
     };
     row("bcast", [&] { MPI_Bcast(in.data(), count, MPI_DOUBLE, 0, MPI_COMM_WORLD); });
     row("reduce", [&] { MPI_Reduce(in.data(), out.data(), count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); });
