@@ -19,6 +19,8 @@ constexpr SettingInfo kSettings[] = {
     {"WEFT_MPI_EAGER", "131072", "Messages of more bytes wait for the receiver to be ready (rendezvous)."},
     {"WEFT_MPI_WINDOW", "8388608", "Bytes of unexpected messages from one sender that a process stores."},
     {"WEFT_MPI_SPIN_US", "chosen by cores and ranks", "Microseconds that a waiting process polls before it sleeps."},
+    {"WEFT_MPI_RMA_ATOMICS", "off",
+     "on: sums and compare-and-swaps of one integer of 8 bytes are atomics of the RNIC, if it excludes the processors.", "on|off"},
     {"WEFT_MPI_RMA_CONNECT", "on first use",
      "static: the queue pairs of a window are made with it, not at the first access to each target.", "static"},
     {"WEFT_MPI_COLL", "chosen by size", "COLLECTIVE:ALGORITHM[,...]: the algorithm of each collective named, for tests."},

@@ -112,6 +112,11 @@ Error Device::Start() {
   if (connect != nullptr && !connects_at_once_ && std::strcmp(connect, "dynamic") != 0) {
     return Error(MPI_ERR_OTHER, std::string("WEFT_MPI_RMA_CONNECT is '") + connect + "'; it can be static or dynamic");
   }
+  const char* atomics = secure_getenv("WEFT_MPI_RMA_ATOMICS");
+  const bool wants_atomics = atomics != nullptr && std::strcmp(atomics, "on") == 0;
+  if (atomics != nullptr && !wants_atomics && std::strcmp(atomics, "off") != 0) {
+    return Error(MPI_ERR_OTHER, std::string("WEFT_MPI_RMA_ATOMICS is '") + atomics + "'; it can be on or off");
+  }
   const size_t size = static_cast<size_t>(ThisJob().size);
   events_ = rdma_create_event_channel();
   if (events_ == nullptr) return DeviceFailed("rdma_create_event_channel", errno);
@@ -140,7 +145,8 @@ Error Device::Start() {
     WEFT_MPI_TRY(MakeQueue(static_cast<int>(size)));
   }
   is_weft_ = IsWeft(context_);
-  vouches_for_atomics_ = attributes.atomic_cap == IBV_ATOMIC_GLOB || (is_weft_ && attributes.atomic_cap != IBV_ATOMIC_NONE);
+  vouches_for_atomics_ =
+      wants_atomics && (attributes.atomic_cap == IBV_ATOMIC_GLOB || (is_weft_ && attributes.atomic_cap != IBV_ATOMIC_NONE));
   registrations_ = std::make_unique<Registrations>(domain_, is_weft_);
   bounce_ = std::make_unique<BufferPool>(domain_, kBounceBytes, 4, 32, kSinkAccess);
   messages_ = std::make_unique<BufferPool>(domain_, kSlotBytes, 4, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);

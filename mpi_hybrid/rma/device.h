@@ -106,7 +106,8 @@ class Device : private ProgressStage {
   uint32_t proof_key() const { return proof_mr_->lkey; }
   // Whether registering an origin buffer is cheap and without risk, so that even small ones are registered.
   bool registers_cheaply() const { return is_weft_; }
-  // Whether the RNIC's atomics exclude those of the processors, so that both may work on the memory of a window. Weft's RNIC uses the latter.
+  // Whether the RNIC's atomics exclude those of the processors, so that both may work on the memory of a window, and are wanted (WEFT_MPI_RMA_ATOMICS).
+  // Weft's RNIC uses the processor's.
   bool vouches_for_atomics() const { return vouches_for_atomics_; }
   // Rights of other processes to the memory of windows, for ibv_reg_mr.
   int window_rights() const {

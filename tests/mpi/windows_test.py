@@ -36,10 +36,17 @@ class WindowsOverRdma(Windows):
 
     def test_a_word_costs_one_atomic_of_the_rnic_and_an_epoch_of_a_lock_two_messages(self):
         atomics = {"fetch_and_op": (0, 50), "accumulate": (0, 50), "compare_and_swap": (0, 50)}
-        self.assertEqual(self.traffic(), {**atomics, "lock_put_unlock": (100, 50)})
-        # The iwarp persona has no atomics, as siw.
-        said = self.traffic(WEFT_PERSONA="iwarp")
-        self.assertTrue(all(said[case][0] >= 50 for case in atomics), said)
+        self.assertEqual(self.traffic(WEFT_MPI_RMA_ATOMICS="on"), {**atomics, "lock_put_unlock": (100, 50)})
+        # By default they are messages. The iwarp persona has no atomics, as siw.
+        for settings in {}, {"WEFT_MPI_RMA_ATOMICS": "on", "WEFT_PERSONA": "iwarp"}:
+            said = self.traffic(**settings)
+            self.assertTrue(all(said[case][0] >= 50 for case in atomics), said)
+            self.assertEqual(said["lock_put_unlock"], (100, 50))
+
+    def test_atomics_of_the_rnic_among_messages_keep_atomicity_and_order(self):
+        for ranks in 2, 4:
+            self.run_job(ranks, stock.workspace_file("tests/mpi/rma/atomic_words"), WEFT_MPI_RMA_ATOMICS="on")
+        self.run_job(3, stock.workspace_file("tests/mpi/threads/queued_lock"), WEFT_MPI_RMA_ATOMICS="on")
 
     def test_a_target_that_waits_for_a_message_carries_operations_out_without_its_other_thread(self):
         print(self.run_job(2, stock.workspace_file("tests/mpi/scale/attended_target"), WEFT_MPI_SPIN_US="10000000"))
