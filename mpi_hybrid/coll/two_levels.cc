@@ -167,18 +167,21 @@ void TwoLevels::BuildReduce(Schedule& schedule, const Reduction& reduction, int 
   schedule.Among({});
 }
 
-void TwoLevels::BuildAllReduce(Schedule& schedule, const Reduction& reduction) const {
+void TwoLevels::ReduceToLeaders(Schedule& schedule, const Reduction& reduction) const {
   schedule.Among(here_);
   mpi::BuildReduce(schedule, InHost(), Algorithm::kBinomial, reduction, 0);
   schedule.EndRound();
-  if (place_ == 0) {
-    schedule.Among(leaders_);
-    Reduction between = reduction;
-    between.send = reduction.receive;
-    const MPI_Aint bytes = reduction.count * reduction.type->size;
-    mpi::BuildAllReduce(schedule, AmongHosts(), Choose(Collective::kAllReduce, bytes, AmongHosts().size, reduction.op->commutative), between);
-    schedule.EndRound();
-  }
+  if (place_ != 0) return;
+  schedule.Among(leaders_);
+  Reduction between = reduction;
+  between.send = reduction.receive;
+  const MPI_Aint bytes = reduction.count * reduction.type->size;
+  mpi::BuildAllReduce(schedule, AmongHosts(), Choose(Collective::kAllReduce, bytes, AmongHosts().size, reduction.op->commutative), between);
+  schedule.EndRound();
+}
+
+void TwoLevels::BuildAllReduce(Schedule& schedule, const Reduction& reduction) const {
+  ReduceToLeaders(schedule, reduction);
   schedule.Among(here_);
   mpi::BuildBroadcast(schedule, InHost(), Algorithm::kBinomial, reduction.receive, reduction.count, *reduction.type, 0);
 }
@@ -190,16 +193,7 @@ void TwoLevels::BuildReduceScatter(Schedule& schedule, const Reduction& reductio
   Reduction whole = reduction;
   whole.count = begins.back();
   whole.receive = place_ == 0 ? schedule.TemporaryFor(whole.count, type) : nullptr;
-  schedule.Among(here_);
-  mpi::BuildReduce(schedule, InHost(), Algorithm::kBinomial, whole, 0);
-  schedule.EndRound();
-  if (place_ == 0) {
-    schedule.Among(leaders_);
-    Reduction between = whole;
-    between.send = whole.receive;
-    mpi::BuildAllReduce(schedule, AmongHosts(), Choose(Collective::kAllReduce, whole.count * type.size, AmongHosts().size, reduction.op->commutative), between);
-    schedule.EndRound();
-  }
+  ReduceToLeaders(schedule, whole);
   std::vector<MPI_Aint> pieces, places;
   for (const int rank : here_) {
     pieces.push_back(counts[static_cast<size_t>(rank)]);

@@ -68,6 +68,8 @@ class TwoLevels final : public Comm::Extension {
   int Me() const { return here_[static_cast<size_t>(place_)]; }
   int FirstOf(int host) const { return first_of_[static_cast<size_t>(host)]; }
   int RanksOn(int host) const { return first_of_[static_cast<size_t>(host) + 1] - FirstOf(host); }
+  // The first rank of each host has the result at its reduction.receive.
+  void ReduceToLeaders(Schedule& schedule, const Reduction& reduction) const;
   template <typename Move>
   void ForEachRun(Move move) const;  // move(place in order_, rank, number of ranks)
   void PackInOrder(Schedule& schedule, const Uniform& from, uint8_t* to) const;
