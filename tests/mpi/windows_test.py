@@ -46,7 +46,14 @@ class WindowsOverRdma(Windows):
     def test_atomics_of_the_rnic_among_messages_keep_atomicity_and_order(self):
         for ranks in 2, 4:
             self.run_job(ranks, stock.workspace_file("tests/mpi/rma/atomic_words"), WEFT_MPI_RMA_ATOMICS="on")
+        self.run_job(3, stock.workspace_file("tests/mpi/rma/atomic_words"), WEFT_MPI_RMA_ATOMICS="on", WEFT_LLP="sctp")
+        # Only some ranks have them.
+        self.run_job(3, "sh", "-c", f'test $PMI_RANK = 1 || export WEFT_MPI_RMA_ATOMICS=on; exec {stock.workspace_file("tests/mpi/rma/atomic_words")}')
         self.run_job(3, stock.workspace_file("tests/mpi/threads/queued_lock"), WEFT_MPI_RMA_ATOMICS="on")
+
+    def test_a_setting_that_makes_no_sense_is_named(self):
+        output = self.run_job(2, stock.workspace_file("tests/mpi/rma/atomic_words"), status=None, WEFT_MPI_RMA_ATOMICS="perhaps")
+        self.assertIn("WEFT_MPI_RMA_ATOMICS is 'perhaps'; it can be on or off", output)
 
     def test_a_target_that_waits_for_a_message_carries_operations_out_without_its_other_thread(self):
         print(self.run_job(2, stock.workspace_file("tests/mpi/scale/attended_target"), WEFT_MPI_SPIN_US="10000000"))
